@@ -21,8 +21,9 @@ def digest(seconds: float = 60.0) -> str:
 
     Two runs that make the same calls with the same arguments and results have the same digest, in every placement.
 
-    Not part of the digest: calls of threaded and async actors, values that a generator yields, and the text of errors. The order of a set of
-    strings differs between interpreters, and the digest with it, unless PYTHONHASHSEED is set.
+    Calls of threaded and async actors count in the order in which they began. Not part of the digest: the order in which these calls end, values that a
+    generator yields, and the text of errors. The order of a set of strings differs between interpreters, and the digest with it, unless
+    PYTHONHASHSEED is set.
 
     Arguments:
         seconds: how long to wait at most until the calls made so far have ended.

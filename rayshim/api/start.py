@@ -132,7 +132,8 @@ def init(
             - Coroutines of an async actor and threads of a threaded actor continue in the same order. For this, only one thread of an actor runs
               at a time, also while a journal is written.
             - Data that the program reads from sockets, pipes, clocks or other programs is not in the journal.
-            - If the program no longer matches its journal, a ReplayError names the place.
+            - If the program no longer matches its journal, a ReplayError names the place. If only values differ, a message at the end names the first
+              call whose arguments or result differ, and `rayshim --replay` ends with status 3.
 
         seed: int. Each actor and task draws the same random numbers (`random`, `numpy.random`, `torch`) in every run and placement. Its own
             seed is made from this number and from its place in the program. Default: a random seed.
@@ -393,6 +394,10 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
         from rayshim.placement import automatic
 
         automatic.learn()
+    if session.current.settings["journal"]:
+        from rayshim.journal import journal
+
+        journal.before_end()
     from rayshim.api import termination
     from rayshim.ordering.deadlock import withdraw_picture
 

@@ -133,7 +133,7 @@ def _run(argv, first=None):
         run.observe(wanted)
     import os
 
-    from rayshim.cli import script
+    from rayshim.cli import replay_status, script
     from rayshim.session import alias, commands
 
     alias.install()
@@ -142,11 +142,18 @@ def _run(argv, first=None):
         from rayshim.cli import pytest_alias
 
         pytest_alias.pass_on()
+    replay_status.watch()
     try:
         (script.run_module if is_module else script.run_script)(program, args)
     except script.CannotStart as error:
         print(f"rayshim: {_cannot_start(program, is_module, first) or error}", file=sys.stderr)
         return error.status
+    except SystemExit as error:
+        replay_status.succeeds = error.code in (None, 0)
+        raise
+    except BaseException:
+        replay_status.succeeds = False
+        raise
     return 0
 
 

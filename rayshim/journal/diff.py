@@ -5,6 +5,7 @@ from collections import namedtuple
 from reactor.printable import printable
 
 from rayshim.journal import files
+from rayshim.journal.checking import call_text
 
 Difference = namedtuple("Difference", "tag what site one two")
 Difference.__doc__ = """tag: of the call, a tuple; what: "Class.method of actor ORDINAL, call N" or the task's name; site: "file:line" where it was made;
@@ -55,7 +56,7 @@ class _Run:
 def _told(call, run):
     if call is None:
         return "no such call"
-    return f"{call['name']}({', '.join(call['args'])}) -> {call['value']}, called at {run.call_sites.get(tuple(call['ran']), '?')}"
+    return f"{call_text(call)}, called at {run.call_sites.get(tuple(call['ran']), '?')}"
 
 
 def main(one, two, out):

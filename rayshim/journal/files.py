@@ -7,10 +7,11 @@ run was killed, and the journal contains the lines written until then.
 
 import errno
 import json
+import mmap
 import os
 import zlib
 from _thread import allocate_lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rayshim.errors.exceptions import ReplayError
 
@@ -36,28 +37,88 @@ def create(path):
         raise NotADirectoryError(errno.ENOTDIR, "a journal needs a directory", path)
 
 
-def _opened(path, flags):
-    return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
+def _opened(path, flags=0):
+    return os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC | flags, 0o600)
 
 
 class Writer:
-    """Appends lines to one file of a journal. Thread-safe; after a fork only the parent may write."""
+    """Appends lines to one file of a journal. Thread-safe; after a fork only the parent may write.
+
+    The file is mapped, a part at a time, because a system call for each line would take longer than the rest of a line. What is written is in the
+    file even if the process is killed at once. The part is allocated first: a full disk is an OSError here, and not a SIGBUS. What was allocated in
+    vain, bytes 0, is cut off at the end; without an end, the reader ignores it.
+    """
+
+    _PART = 1 << 18  # bytes
 
     def __init__(self, path):
-        self._file = _opened(path, os.O_APPEND)
+        self._file = _opened(path)
         self._lock, self._sum = allocate_lock(), 0  # not threading's: a recorded run replaces those
+        self._at = self._begin = os.fstat(self._file).st_size  # where the next line begins, and the mapped part
+        self._part: Any = None  # mmap
+        self._maps = True  # whether the file system can allocate
 
     def write(self, entry):
-        body = json.dumps(entry).encode()
+        self.write_line(json.dumps(entry).encode())
+
+    def write_line(self, body):
+        """Writes a JSON object, given as bytes in the form of `json.dumps`."""
         with self._lock:
-            self._sum = zlib.crc32(body, self._sum)
-            os.write(self._file, body[:-1] + _SUM % self._sum)
+            crc = zlib.crc32(body, self._sum)
+            line = b'%b, "sum": "%08x"}' % (body[:-1], crc)
+            at = self._at - self._begin
+            end = at + len(line)
+            if self._part is None or end >= len(self._part):
+                if not self._map(len(line) + 1):
+                    os.pwrite(self._file, line + b"\n", self._at)
+                    self._sum, self._at = crc, self._at + len(line) + 1
+                    return
+                at = self._at - self._begin
+                end = at + len(line)
+            self._part[at:end] = line
+            self._part[end] = 10  # last: a line that a kill has cut short has no end, and is not read
+            self._sum, self._at = crc, self._at + len(line) + 1
+
+    def _map(self, least):
+        """Maps a part in which the next `least` bytes fit. False: the file system cannot allocate; lines are then written one by one."""
+        if not self._maps:
+            return False
+        begin = self._at - self._at % mmap.ALLOCATIONGRANULARITY
+        size = max(self._PART, least + mmap.ALLOCATIONGRANULARITY)
+        size += -size % mmap.ALLOCATIONGRANULARITY
+        try:
+            os.posix_fallocate(self._file, begin, size)
+        except OSError as error:
+            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENODEV):
+                raise
+            self._maps = False
+            return False
+        if self._part is not None:
+            self._part.close()
+        self._part, self._begin = mmap.mmap(self._file, size, offset=begin), begin
+        return True
 
 
 def end(path):
     """Writes `end.json`: the recorded run has ended normally, and no process writes to the journal any more."""
+    for name in _files(path):
+        _cut(os.path.join(path, name))
     ends = {name: _end_of(os.path.join(path, name)) for name in _files(path)}
     _write_json(os.path.join(path, _END), ends)
+
+
+def _cut(path):
+    """Cuts off what a Writer has allocated and not written. A line that was not finished stays."""
+    with open(path, "r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        while size:
+            begin = max(0, size - (1 << 16))
+            file.seek(begin)
+            last = file.read(size - begin).rstrip(b"\0")
+            size = begin + len(last)
+            if last:
+                break
+        file.truncate(size)
 
 
 def _end_of(path):
@@ -236,7 +297,7 @@ def _whose(value):  # the caller of a question: a tag, or an actor with several 
 _OF_ACTOR = {"actor": _text, "life": _count}
 _OF_CALL = {"actor": _maybe(_text), "life": _maybe(_count)}
 _KINDS = {  # the first key tells; of several kinds with the same one, those that a line fits
-    "asked": {"asked": _whose, "n": _count, "kind": _text, "site": _text, "answer": _anything},
+    "asked": {"asked": _whose, "n": _count, "kind": _text, "site": _text, "by": _text, "answer": _anything},
     "born": {"born": _text, "life": _count, "several": _flag},
     "made": {"made": lambda value: _tag(value) and value, "name": _maybe(_text), "site": _text},
     "began": {"began": _tag, **_OF_CALL},
@@ -249,10 +310,13 @@ _KINDS = {  # the first key tells; of several kinds with the same one, those tha
         **_OF_CALL,
         "class": _maybe(_text),
         "name": _text,
+        "given": _text,
         "digest": _text,
         "args": _texts,
-        "value": _text,
+        "value": _maybe(_text),
+        "error": _maybe(_text),
         "cancelled": _flag,
+        "several": _flag,
     },
     "died": {"died": _text, "life": _count, "killed": _maybe(_text), "status": _number},
 }
@@ -267,6 +331,7 @@ _ANSWERS = {
     "wait": lambda value: type(value) is list and all(map(_count, value)) and len(set(value)) == len(value),
     "kill": _maybe(lambda value: type(value) is list and len(value) == 2 and _text(value[0]) and _count(value[1])),
     "cancel": _maybe(_tag),
+    "clock": lambda value: type(value) in (int, float),
 }
 
 

@@ -10,9 +10,13 @@ not killed (rayshim.journal.files). The lines are:
     {"turn": number, "hand": whose, "how": it ended, "at": its step, "came": [[...], ...], "actor": ..., "life": ...}    of a thread of a threaded actor
     {"interrupted": tag, "actor": ..., "life": ...}                   a call of such an actor was cancelled before it ended
     {"answered": value, "actor": ..., "life": ..., "loop": ...}       what the runtime told such an actor of the outside
-    {"ran": tag, "actor": ..., "life": ..., "class": ..., "name": ..., "digest": ..., "args": ..., "value": ..., "cancelled": ...}
-    {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "answer": ...}    a question that the clock answered
+    {"ran": tag, "actor": ..., "life": ..., "class": ..., "name": ..., "given": digest of the arguments, "digest": ..., "args": ..., "value": ...,
+     "error": what it raised or null, "cancelled": ..., "several": whether it ran beside other calls of its actor}
+    {"asked": caller's tag, "n": ..., "kind": ..., "site": ..., "by": function, "answer": ...}    a question that the clock answered
     {"died": ordinal, "life": ..., "killed": why or null, "status": of its process}
+
+A line is found again by the tag of its call, or by the caller, the number and the function of its question. Places ("file:line") are for messages only:
+a program whose lines have moved can be replayed.
 
 A tag is a list of numbers, the place of a call in the program's serial run (reactor/native/order/order.h); the driver's tag is []. The calls of an
 actor are in the file of its process, in the order in which they started.
@@ -23,6 +27,8 @@ A replay follows these rules:
 - A call that did not start in the recorded run does not start. A call that did not end there stops after the last call that it made, and waits
   for the event that ended it. If the driver waits for such a call, and nothing can end it, the journal ends there, and the driver gets a
   ReplayError.
+- A caller that makes more calls than in the recorded run gets a ReplayError.
+- The arguments and the result of each call are compared with the journal's (rayshim.journal.checking).
 - `kill` and `cancel` wait until their target has reached the recorded place. A process that was ended by a signal from outside is ended at the
   same place.
 - The event loop of an async actor, if it is asyncio's own, runs its callbacks in the recorded order (rayshim.journal.loop). The threads of a
@@ -31,8 +37,8 @@ A replay follows these rules:
 """
 
 import contextlib
+import json
 import os
-import reprlib
 import signal
 import sys
 from collections import Counter
@@ -40,16 +46,15 @@ from typing import Any
 
 from reactor import _core
 from reactor.printable import printable
+from reactor.runtime import seeding
 
 from rayshim.errors.exceptions import ReplayError
-from rayshim.errors.user_code import is_users
-from rayshim.journal import files, replaying
+from rayshim.journal import checking, driver_state, files, replaying
 from rayshim.journal.files import life
-from rayshim.session import session
+from rayshim.journal.recording import Recording, function_of, site
+from rayshim.session import libraries, session
 
-FORMAT = 5
-_short = reprlib.Repr()
-_short.maxstring = _short.maxother = 200
+FORMAT = 6
 _journal: Any = None  # this process's Journal
 _deaths = None  # in the supervisor of a recorded run: files.Writer
 _facts = {}  # number of an actor that was created here -> its facts
@@ -90,12 +95,12 @@ class Journal:
         )
         self.outside = lambda function: function()
         self.asked = {}  # caller's tag -> number of questions that it has asked
-        self.driver_calls = 0  # in a replay, calls that the driver has made
         self.path, self.complete = path, replay and files.is_complete(path)
         if replay:
             self._read(path)
         else:
-            self.write = files.Writer(os.path.join(path, f"{_core.slot()}-{os.getpid()}.jsonl")).write
+            writer = files.Writer(os.path.join(path, f"{_core.slot()}-{os.getpid()}.jsonl"))
+            self.write, self.recording = writer.write, Recording(writer.write_line, _facts)
 
     def _read(self, path):
         self.answers = {}  # (caller's tag, n) -> line
@@ -106,7 +111,8 @@ class Journal:
         self.interrupted = set()  # tags of calls of async and threaded actors that were cancelled before they ended
         self.outlived = set()  # tags of methods that were cancelled while they ran, which does not interrupt them
         self.of_driver = Counter()  # what it did there, by kind
-        ran, sent = set(), {}
+        ran, expected = set(), {}
+        self.sent = sent = {}  # tag of a caller -> number of calls that it made
         self.ends = {}  # an actor's (ordinal, life), or None for tasks and the driver -> place of its last line, "file:line"
         for line in files.lines(path):
             key = (line.get("actor"), line.get("life"))
@@ -122,9 +128,10 @@ class Journal:
                 life.born, life.concurrent = True, line["several"]
             elif "made" in line:
                 caller = tuple(line["made"][:-1])
-                sent[caller] = sent.get(caller, 0) + 1
                 if "actor" in line:
                     self._life(*key).sent.append(tuple(line["made"]))
+                else:
+                    sent[caller] = sent.get(caller, 0) + 1
             elif "began" in line:
                 self.started.add(tuple(line["began"]))
                 if line["actor"] is not None:
@@ -141,6 +148,10 @@ class Journal:
                 self._life(*key).answers.setdefault(line.get("loop"), []).append(line["answered"])
             elif "ran" in line:
                 tag = tuple(line["ran"])
+                if (compared := checking.ran(line)) is not None:
+                    expected[tag, key] = compared
+                if line["several"]:
+                    continue
                 if line["cancelled"] and line["actor"] is not None:
                     self.outlived.add(tag)
                 if not line["cancelled"] or line["actor"] is not None:
@@ -151,6 +162,7 @@ class Journal:
                 )
         for key, life in self.lives.items():
             life.halts = {tag: sent.get(tag, 0) for tag in life.script if not life.concurrent and (tag, key) not in ran}
+        self.checker = checking.Checker(expected, sent)
         of_actors = {tag for life in self.lives.values() for tag in life.script}
         self.halts = {tag: sent.get(tag, 0) for tag in self.started - of_actors - ran}
 
@@ -160,43 +172,45 @@ class Journal:
     def write(self, entry):
         """Adds a line to the journal; in a replay, nothing."""
 
-    def answered(self, kind, site, ask, repeat):
+    def answered(self, kind, frame, ask, repeat):
         """The answer to a question that only physical time can answer, as JSON.
 
         Arguments:
-            kind, site: "get", "wait", "kill" or "cancel", and the place in the program, "file:line".
+            kind: "get", "wait", "kill", "cancel" or "clock".
+            frame: of the caller, which is the program's or is called from there.
             ask: asks the clock and gives its answer, which the journal gets.
             repeat: in a replay, called with the recorded answer: waits until that holds here, too.
         """
         caller = (*self.concurrent_actor.values(),) if self.concurrent_actor else _core.running_tag()
         n = self.asked[caller] = self.asked.get(caller, -1) + 1
+        place, by = site(frame), function_of(frame)
         if not self.replay:
             answer = self.outside(ask)
-            self.write({"asked": caller, "n": n, "kind": kind, "site": site, "answer": answer})
+            self.write({"asked": caller, "n": n, "kind": kind, "site": place, "by": by, "answer": answer})
             return answer
         then = self.answers.get((caller, n))
-        if then is None or (then["kind"], then["site"]) != (kind, site):
+        if then is None or (then["kind"], then["by"]) != (kind, by):
             was = (
-                f"{then['kind']} at {then['site']} ({then['where']})"
+                f"{then['kind']} in {then['by']} at {then['site']} ({then['where']})"
                 if then
                 else "this caller has no further operation"
             )
             raise ReplayError(
-                f"the program no longer matches its journal: here {kind} at {site}; in the journal {was} (operation {n} of caller {list(caller)})"
+                f"the program no longer matches its journal: here {kind} in {by} at {place}; in the journal {was} (operation {n} of caller {list(caller)})"
                 + ("" if then else self.where_it_ends(None))
             )
         try:
             self.outside(lambda: repeat(then["answer"]))
         except IndexError:
             raise ReplayError(
-                f"the program no longer matches its journal: {kind} at {site} has fewer refs than in the journal, whose answer is {then['answer']} "
+                f"the program no longer matches its journal: {kind} at {place} has fewer refs than in the journal, whose answer is {then['answer']} "
                 f"({then['where']})"
             ) from None
         return then["answer"]
 
     def rest(self):
         """What the driver did in the recorded run and has not done in this replay, for its user; "" for nothing."""
-        done = Counter(made=self.driver_calls, asked=self.asked.get((), -1) + 1)
+        done = Counter(made=self.checker.makes.get((), 0), asked=self.asked.get((), -1) + 1)
         if not self.of_driver - done:
             return ""
         for line in files.lines(self.path):
@@ -244,7 +258,8 @@ def prepare(record, replay, seed, ordering):
         setting = files.JournalSetting(path, replayed=False)
         run = {"format": FORMAT, "argv": sys.argv, "python": sys.version, "seed": seed, "ordering": ordering}
         try:
-            files.write_run(path, run)
+            files.write_run(path, {**run, "random": driver_state.read()})
+            seeding.seed_imports(seed, "driver")
         except BaseException:
             withdraw(setting)
             raise
@@ -262,10 +277,18 @@ def prepare(record, replay, seed, ordering):
         )
     for _ in files.lines(path):  # each process reads it again: damage is told here, and once
         pass
+    if (then := run["argv"][1:]) != (now := sys.argv[1:]):
+        print(
+            f"rayshim: replay: the program has the arguments {now}; in the recorded run it had {then}. The replay repeats that run only as far as the "
+            "program does the same with both",
+            file=sys.stderr,
+        )
     if seed not in (None, run["seed"]):
         raise ValueError(
             f"init(seed={seed}, replay={replay!r}): the recorded run had the seed {run['seed']}. Leave the seed out"
         )
+    driver_state.write(run["random"])
+    seeding.seed_imports(run["seed"], "driver")
     return files.JournalSetting(path, replayed=True), run["seed"], run["ordering"]
 
 
@@ -278,13 +301,21 @@ def begin(settings, others_run):
     path, replayed = settings["journal"]
     _journal = Journal(path, replayed, others_run)
     if not _journal.replay:
-        hooks = {"call_sent": _call_sent, "call_started": _call_started, "executed": _executed}
+        recording = _journal.recording
+        hooks = {name: getattr(recording, name) for name in ("call_sent", "call_started", "executed")}
     else:
-        hooks = replaying.hooks(_journal) if _journal.enforces_order else {}
-        if session.current is None or session.current.driver is not None:  # the driver's process
-            hooks["call_sent"] = _count_driver_call
+        hooks = replaying.hooks(_journal)
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
+    if session.current is None or session.current.driver is not None:  # the driver's process
+        libraries.journaled = _clock
+
+
+def before_end():
+    """Called in the driver while its session still runs: tells the user if the values of a replay were others than the journal's."""
+    if _journal is not None and _journal.replay and (text := checking.first()):
+        checking.found = True
+        print(text, file=sys.stderr)
 
 
 def withdraw(setting):
@@ -307,7 +338,8 @@ def end(settings):
             f"rayshim: the program has ended earlier than in its journal, where it next {printable(rest)}. This replay repeats only the part before that",
             file=sys.stderr,
         )
-    _journal = None
+    _journal = libraries.journaled = None
+    seeding.stop()
 
 
 def current():
@@ -332,7 +364,12 @@ def kill(link, end, frame):
                 replaying.when_arrived(tuple(alive))
             end()
 
-    _journal.answered("kill", site(frame), ask, repeat)
+    _journal.answered("kill", frame, ask, repeat)
+
+
+def _clock(read):
+    """The value of `read`, a function of the module `time`, for a library that decides by it what it asks next."""
+    return _journal.answered("clock", sys._getframe(2), read, lambda value: None)
 
 
 def cancel(ref, end, frame):
@@ -348,7 +385,7 @@ def cancel(ref, end, frame):
             replaying.when_arrived(tag, ref)
         end()
 
-    _journal.answered("cancel", site(frame), ask, repeat)
+    _journal.answered("cancel", frame, ask, repeat)
 
 
 def before_creation(facts):
@@ -370,7 +407,9 @@ class ConcurrentActor:
         self._turns = None
         if is_async or has_threads:
             _journal.concurrent_actor = self._whose
-            if _journal.replay:
+            if not _journal.replay:
+                _journal.recording.concurrent = f", {json.dumps(self._whose)[1:-1]}"
+            else:
                 replaying.expect_calls(self._number, self._then)
         if has_threads:
             from rayshim.journal.threads import install, outside
@@ -429,9 +468,11 @@ def created(facts, several):
     recorded order, or None if this run is not a replay."""
     _facts[facts["number"]] = facts
     if _journal.replay:
+        replaying.facts[facts["number"]] = facts
         if _journal.enforces_order:
             replaying.created(facts)
         return _journal.lives[life(facts)].script if life(facts) in _journal.lives else []
+    _journal.recording.forget(facts["number"])
     ordinal, number = life(facts)
     _journal.write({"born": ordinal, "life": number, "several": several})
     return None
@@ -446,53 +487,5 @@ def died(path, facts):
         _deaths.write({"died": ordinal, "life": number, "killed": facts["killed"], "status": facts["status"]})
 
 
-def site(frame):
-    """Where the program is: the first frame from `frame` outwards that is not rayshim's own, as "file:line"."""
-    while frame is not None and not is_users(frame.f_code.co_filename):
-        frame = frame.f_back
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}" if frame is not None else "?"
-
-
-def _whose(number):
-    """The fields "actor" and "life" of a line, for the actor of this number; None both for a task, whose number is 0."""
-    ordinal, number_of_life = life(_facts[number]) if number in _facts else (None, None)
-    return {"actor": ordinal, "life": number_of_life}
-
-
 def _result(uid, tag):
     _tags[uid] = tag
-
-
-def _call_started(number, tag, how):
-    _journal.write({"began": tag, **_whose(number)})
-
-
-def _call_sent(tag, name):
-    _journal.write({"made": tag, "name": name, "site": site(sys._getframe(1)), **(_journal.concurrent_actor or {})})
-
-
-def _count_driver_call(tag, _):
-    _journal.driver_calls += len(tag) == 1
-
-
-def _executed(number, method, tag, digest, args, value, cancelled):
-    facts = _facts.get(number)
-    _journal.write(
-        {
-            "ran": tag,
-            **_whose(number),
-            "class": facts and facts["class_name"],
-            "name": getattr(method, "__name__", str(method)),
-            "digest": f"{digest:016x}",
-            "args": [_shortened(a) for a in args],
-            "value": _shortened(value),
-            "cancelled": cancelled,
-        }
-    )
-
-
-def _shortened(value):
-    try:
-        return _short.repr(value)[:400]
-    except Exception as error:  # the program's own __repr__
-        return f"<{type(value).__name__}: its repr raises {type(error).__name__}>"

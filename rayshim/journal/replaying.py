@@ -25,6 +25,7 @@ _GRACE = 1.0  # seconds for the program itself to send the signal that ended a p
 _journal: Any = None  # rayshim.journal.journal.Journal
 _asking = False
 _quiet = []  # in the driver, while nothing happens: both results of `_activity`, and the time since when
+facts = {}  # number of an actor of this process -> its facts
 _actors = {}  # number of an actor of this process -> _Progress
 interleavings = {}  # number of an actor of this process with several calls at once -> JournaledLoop of each of its groups, or its JournaledTurns
 _calls_to_make = {}  # number of such an actor -> tags of the calls that it has still to make; a process has one such actor
@@ -55,16 +56,25 @@ def hooks(journal):
     global _journal
     _journal = journal
     _actors.clear()
+    facts.clear()
     interleavings.clear()
     _calls_to_make.clear()
     _calls_left.clear()
     _to_be_killed.clear()
     _quiet.clear()
+    if not journal.enforces_order:
+        return {
+            "call_tag": _check_call,
+            "call_sent": _call_sent,
+            "call_started": _call_begins,
+            "executed": _compare,
+        }
     if session.in_worker():
         _tell_halted(0, None)  # another process may have had this slot
     return {
         "call_started": _call_started,
         "call_tag": _call_tag,
+        "call_sent": _call_sent,
         "executed": _executed,
         "call_finished": _call_finished,
     }
@@ -124,7 +134,11 @@ def error_of_wait(me):
 
 
 def _error_of_wait(me):
-    halted = {key: what for key, what in session.current.placement.posted(_HALTED, timeout=5).items() if what}
+    try:
+        halted = {key: what for key, what in session.current.placement.posted(_HALTED, timeout=5).items() if what}
+        activity, used = _activity()
+    except TimeoutError:
+        return None  # the machine is busy: the next check asks again
     if what := _halted_call(_core.waits(), me, {key[1]: what for key, what in halted.items()}):
         why = (
             "the program no longer matches its journal: it waits for a result that the recorded run never had"
@@ -132,7 +146,6 @@ def _error_of_wait(me):
             else "the journal ends before the result that the program waits for"
         )
         return ReplayError(f"{why}: {what}")
-    activity, used = _activity()
     now = time.monotonic()
     last, used_then, since = _quiet or (None, 0.0, now)
     if not _quiet or last != activity or used - used_then > _BUSY * (now - since) + _BUSY:
@@ -206,7 +219,35 @@ def when_arrived(what, ref=None):
         time.sleep(0.002)
 
 
+def _check_call():
+    """A call is about to be made here: a ReplayError if its caller made no further call in the recorded run."""
+    caller = _core.running_tag()
+    count = _journal.checker.makes.get(caller, 0)
+    if count >= _journal.sent.get(caller, 0):
+        who = f"call {list(caller)}" if caller else "the driver"
+        raise ReplayError(
+            f"the program no longer matches its journal: here is call {count + 1} that {who} makes; in the journal it makes {count} calls"
+            + _journal.where_it_ends(None)
+        )
+
+
+def _call_sent(tag, name):
+    makes, caller = _journal.checker.makes, tag[:-1]
+    makes[caller] = makes.get(caller, 0) + 1
+
+
+def _call_begins(number, tag, how):
+    _journal.checker.makes.pop(tag, None)  # it may be a retry
+
+
+def _compare(number, method, tag, given_digest, digest, given, value, error, cancelled, several):
+    whose = facts.get(number)
+    key = life(whose) if whose else (None, None)
+    _journal.checker.executed(whose, key, method, tag, given_digest, digest, given, value, error, cancelled)
+
+
 def _call_started(number, tag, how):
+    _call_begins(number, tag, how)
     if how == _core.Beginning.FAILS:
         return
     progress = _actors.get(number)
@@ -234,7 +275,7 @@ def _call_tag():
         return _next_tag(*next(iter(_calls_to_make.items())))
     caller = _core.running_tag()
     if caller not in _calls_left:
-        return
+        return _check_call()
     if _calls_left[caller] == 0:
         halt(f"call {list(caller)} made no further call in the recorded run, and did not end")
     _calls_left[caller] -= 1
@@ -266,7 +307,8 @@ def _next_tag(number, tags):
     return tag
 
 
-def _executed(number, method, tag, digest, args, value, cancelled):
+def _executed(number, method, tag, given_digest, digest, given, value, error, cancelled, several):
+    _compare(number, method, tag, given_digest, digest, given, value, error, cancelled, several)
     if _calls_left.pop(tag, None) is not None and not cancelled:
         halt(f"call {list(tag)} did not end in the recorded run")
 

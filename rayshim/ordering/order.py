@@ -153,7 +153,7 @@ def journaled_get(read, refs, timeout, late, frame):
         if answer != "timed out":
             take(None)
 
-    if journal.current().answered("get", journal.site(frame), ask, repeat) == "timed out":
+    if journal.current().answered("get", frame, ask, repeat) == "timed out":
         return late
     value, error = got[0]
     if error is not None:
@@ -176,7 +176,7 @@ def journaled_wait(refs, num_returns, timeout, frame):
         if answer:
             _core.wait([refs[i] for i in answer], len(answer), None)
 
-    chosen = journal.current().answered("wait", journal.site(frame), ask, repeat)
+    chosen = journal.current().answered("wait", frame, ask, repeat)
     return [refs[i] for i in chosen], [ref for i, ref in enumerate(refs) if i not in set(chosen)]
 
 

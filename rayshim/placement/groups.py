@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import warnings
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -88,6 +89,14 @@ class PlacementGroup:
         return hash(self.id)
 
 
+def _new_id(s):
+    """The id of a new group. With a seed, the driver's groups have the same ids in each run, and so the same order in sets."""
+    if s.driver is None or s.settings["seed"] is None:
+        return PlacementGroupID.of(job_id())
+    own = hashlib.sha256(f"{s.settings['seed']}/placement group {next(s.groups_made)}".encode()).digest()
+    return PlacementGroupID(own[: PlacementGroupID.SIZE - len(job_id().binary())] + job_id().binary())
+
+
 def placement_group(
     bundles: list[dict[str, float]],
     strategy: str | None = None,
@@ -121,7 +130,7 @@ def placement_group(
             f"Failed to create placement group '{_named(name, s.namespace).id.hex()}' because name '{name}' already exists. ({at('placement_group')}: give another name, remove that group first, or find it by get_placement_group('{name}'))"
         )
     bundles = [{kind: float(amount) for kind, amount in bundle.items()} for bundle in bundles]
-    group = PlacementGroup(PlacementGroupID.of(job_id()), bundles)
+    group = PlacementGroup(_new_id(s), bundles)
     key = group.id.hex()
     total = {}
     for bundle in bundles:

@@ -10,7 +10,7 @@ import traceback
 import weakref
 
 from reactor import _core
-from reactor.runtime import worker
+from reactor.runtime import seeding, worker
 from reactor.runtime.actor_states import ActorStates
 from reactor.runtime.devices import Devices
 from reactor.runtime.key_values import KeyValues
@@ -124,6 +124,7 @@ class Inline(Placement):
             session.current.broken = error
 
     def end(self):
+        seeding.stop()
         self._ended.set()
 
     # Actors
@@ -265,7 +266,7 @@ class Inline(Placement):
                 self._states.write(before)
             return
         self._outer_tasks.append(self._states.read(_core.TASKS) if len(tag) > 1 else None)
-        super().task_random(tag)
+        self._states.seed(_core.TASKS, self.settings["seed"], f"task {tag}")
 
     def enter_group(self, key):
         if self._removed(key):

@@ -96,7 +96,7 @@ class BaseID:
         return type(self) is type(other) and self._data == other._data  # pyright: ignore[reportAttributeAccessIssue]
 
     def __hash__(self) -> int:
-        return hash(self._data)
+        return self.redis_shard_hash()  # the same in each run, as on Ray: hashes of bytes are not
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self._data.hex()})"

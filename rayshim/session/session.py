@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import itertools
 import os
 import sys
 import threading
@@ -96,6 +97,7 @@ class Session:
         self.exported = weakref.WeakSet()  # remote functions that have something of this session to forget at its end
         self.demands = {}
         self.actor_classes = {}  # number of each actor created here (the first thousands) -> its class's name
+        self.groups_made = itertools.count()  # placement groups of this process
         self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
         self.last_task = None  # the last task among those: of tasks no other is kept
         self.shares = {}  # of other accelerators than GPUs, what the running task has: {resource: [(number, share)]}
@@ -311,7 +313,7 @@ def _forget_after_fork():
         exported.forget()
 
 
-def _end_at_exit():
+def end_at_exit():
     global _exiting
     _exiting = True
     if current is not None and current.driver is not None:
@@ -338,5 +340,5 @@ def _die_of_interrupt():
         pass
 
 
-atexit.register(_end_at_exit)
+atexit.register(end_at_exit)
 forks.in_child(_forget_after_fork)

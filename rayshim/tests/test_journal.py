@@ -331,7 +331,7 @@ def test_a_program_that_does_more_than_its_record_is_told(tmp_path):
     outcome(asks(1), record=tmp_path / "run")
     with pytest.raises(
         rayshim.exceptions.ReplayError,
-        match=r"no longer matches its journal: here get at .*test_journal.py:\d+; in the journal this caller has no further operation",
+        match=r"no longer matches its journal: here get in program at .*test_journal.py:\d+; in the journal this caller has no further operation",
     ):
         outcome(asks(2), replay=tmp_path / "run")
 

@@ -300,8 +300,8 @@ def test_a_thread_that_outlives_the_program_starts_no_session():
         thread = threading.Thread(target=call, daemon=True)
         thread.start()
         atexit.register(late)
-        atexit.unregister(session._end_at_exit)
-        atexit.register(session._end_at_exit)  # the last registered is called first
+        atexit.unregister(session.end_at_exit)
+        atexit.register(session.end_at_exit)  # the last registered is called first
         """)
     assert out == "True\n"
 

@@ -85,7 +85,8 @@ def create(number, args, kwargs):
     script = (
         journal.created(facts, handed_on) if s.settings["journal"] else None
     )  # tags of its calls in their recorded order
-    return Instance(methods, handed_on, lanes, _name_in_every_run(facts), script)
+    several = bool(info.is_async or has_threads(how, info.is_async))
+    return Instance(methods, handed_on, lanes, _name_in_every_run(facts), several, script)
 
 
 def _instance(cls, args, kwargs):

@@ -95,6 +95,7 @@ struct ActorEntry {
   MethodNote* notes = nullptr;    // one per method
   size_t noted = 0;               // in Context::method_notes
   uint64_t digest = 0;            // of what has passed it so far; begins with what names it in every run
+  bool several = false;           // it runs several calls at once, see MessageRun::digest
   std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
 };
 

@@ -10,12 +10,12 @@ from typing import NamedTuple
 
 from reactor import _core
 from reactor.runtime import random_memory, threads
-from reactor.runtime.seeding import reseed
+from reactor.runtime.seeding import GENERATORS, choose_by, entropy_of, is_being_imported, is_loaded, reseed
 
 
 class _Module(NamedTuple):
-    """One random generator, or the surroundings: how to find it, how to exchange its state if its address is unknown, and how to reset it to its state
-    after import."""
+    """One random generator, or the surroundings: how to find it, how to exchange its state if its address is unknown, and how to begin a state with
+    32 bytes."""
 
     name: str
     loaded: Callable
@@ -28,35 +28,44 @@ class _Module(NamedTuple):
 def _generators():
     """The global random generators whose states are separate for each actor."""
     m = sys.modules
+
+    def of_sympy():
+        return [m["sympy.core.random"].rng, m["sympy.core.random"]._assumptions_rng]
+
     return [
-        _Module("random", lambda: True, random_memory.of_random, random.getstate, random.setstate, random.seed),
         _Module(
-            "numpy",
-            lambda: _is_there("numpy.random"),
+            "random",
+            lambda: True,
+            lambda: random_memory.of_random(random._inst),
+            random.getstate,
+            random.setstate,
+            random.seed,
+        ),
+        _Module(
+            "numpy.random",
+            lambda: is_loaded("numpy.random"),
             random_memory.of_numpy,
             lambda: m["numpy"].random.get_state(),
             lambda state: m["numpy"].random.set_state(state),
-            lambda: m["numpy"].random.seed(),
+            GENERATORS["numpy.random"],
         ),
         _Module(
             "torch",
-            lambda: _is_there("torch") and "default_generator" in vars(m["torch"]),
+            lambda: is_loaded("torch") and "default_generator" in vars(m["torch"]),
             random_memory.of_torch,
             lambda: m["torch"].get_rng_state(),
             lambda state: m["torch"].set_rng_state(state),
-            lambda: m["torch"].default_generator.seed(),
+            GENERATORS["torch"],
+        ),
+        _Module(
+            "sympy.core.random",
+            lambda: is_loaded("sympy.core.random") and "_assumptions_rng" in vars(m["sympy.core.random"]),
+            lambda: random_memory.of_both(*of_sympy()),
+            lambda: [generator.getstate() for generator in of_sympy()],
+            lambda states: [generator.setstate(state) for generator, state in zip(of_sympy(), states)],
+            GENERATORS["sympy.core.random"],
         ),
     ]
-
-
-def _is_there(name):
-    """Whether a module is completely imported. This runs in a thread that may have been stopped inside an import, so the check itself must not import
-    anything. (Some modules import others when an attribute is read; importlib then loses track of the thread's import.)"""
-    return name in sys.modules and not _being_imported(name)
-
-
-def _being_imported(name):
-    return getattr(getattr(sys.modules.get(name), "__spec__", None), "_initializing", False)
 
 
 # cloudpickle's table of classes sent by value. Each actor has its own, so that actors do not share class attributes.
@@ -65,7 +74,9 @@ _CLASSES = "_DYNAMIC_CLASS_TRACKER_BY_ID"
 
 class ActorStates:
     """Separate states of `random`, `numpy.random`, `torch`, and of classes sent by value, for the actors of one process. The core exchanges the states
-    whose addresses are known (reactor/native/execute/actor_states.h), and calls this class for the others. `current`: the running actor, 0: none."""
+    whose addresses are known (reactor/native/execute/actor_states.h), and calls this class for the others. `current`: the running actor, 0: none.
+
+    A generator that was imported after an actor began is seeded for that actor as at its beginning, when the actor has its next turn."""
 
     def __init__(self, current=0):
         import numpy.random  # noqa: F401  else imported when it is first used
@@ -75,9 +86,10 @@ class ActorStates:
         self._found = []  # all that are loaded
         self._known = {}  # actor -> names of those that it has a state of
         self._saved = {}  # (actor, name) -> state
+        self._entropy = {}  # actor -> bytes that its generators are seeded with; the driver's come from the operating system
         self._threads = None  # addresses of the functions that set the numbers of threads that are kept apart
         self._find(current)
-        self._born = None if current else {module.name for module in self._found}
+        choose_by(lambda: self._entropy.get(_core.entered_state()))
         from cloudpickle import cloudpickle
 
         if isinstance(getattr(cloudpickle, _CLASSES, None), weakref.WeakValueDictionary):
@@ -89,7 +101,9 @@ class ActorStates:
         from reactor.runtime.surroundings import Surroundings
 
         own = Surroundings()
-        self._missing.append(_Module("surroundings", lambda: own.changed, lambda: None, own.read, own.write, own.begin))
+        self._missing.append(
+            _Module("surroundings", lambda: own.changed, lambda: None, own.read, own.write, lambda _: own.begin())
+        )
 
     def keep_threads(self):
         """From now on, each actor has its own numbers of threads for numeric libraries, and its own value of the environment variable. Only for inline
@@ -114,6 +128,7 @@ class ActorStates:
         if inner == _core.FORGET:
             for name in self._known.pop(outer, ()):
                 self._saved.pop((outer, name), None)
+            self._entropy.pop(outer, None)
             return
         if inner == _core.FRESH:
             return self._begin(outer)
@@ -123,32 +138,43 @@ class ActorStates:
                 self._saved[outer, module.name] = module.read()
             if (inner, module.name) in self._saved:
                 module.write(self._saved[inner, module.name])
-            elif inner in self._known:
-                self._known[inner].discard(module.name)
-                self._begin(inner)
+            elif (
+                inner in self._known
+            ):  # only this one: the states of those that are exchanged as memory are still the outer actor's
+                module.begin(self._entropy_of(inner))
 
     def seed(self, actor, seed, tag):
-        """Initializes the states of a new, running actor. Generators that the process had from its start are seeded as in a process of the actor's own;
-        generators that were imported later get their state after import."""
-        reseed(seed, tag)
-        self._known[actor] = {module.name for module in self._found} if self._born is None else set(self._born)
+        """Begins the states of an actor, or of a task, that runs and is named `tag`; see reactor.runtime.seeding."""
+        self._entropy[actor] = reseed(seed, tag)
+        self._known[actor] = {
+            module.name for module in self._found if module.name == "random" or module.name in GENERATORS
+        }
         self._begin(actor)
 
     def read(self, current):
         """The current states of all generators, for `write`, while actor `current` runs."""
         self._find(current)
-        return [(module, module.read()) for module in self._found]
+        return current, self._entropy.get(current), [(module, module.read()) for module in self._found]
 
     def write(self, states):
-        for module, state in states:
+        """Gives the running actor the states of `read` again; those of generators that were imported meanwhile begin."""
+        current, entropy, found = states
+        self._find(current)
+        self._entropy[current] = entropy
+        for module, state in found:
             module.write(state)
+        self._known[current] = {module.name for module, _ in found}
+        self._begin(current)
 
     def _begin(self, actor):
         known = self._known.setdefault(actor, set())
         for module in self._found:
             if module.name not in known:
-                module.begin()
+                module.begin(self._entropy_of(actor))
                 known.add(module.name)
+
+    def _entropy_of(self, actor):
+        return self._entropy.get(actor) or entropy_of(None, "")
 
     def _find(self, current):
         """Searches for generators that were imported since the last search, by the actor `current` or before the first actor."""
@@ -165,4 +191,4 @@ class ActorStates:
         if self._threads is not None:
             self._find_libraries()
         # An import that ends may be seen by nothing else.
-        _core.always_exchange(bool(self._slow) or any(_being_imported(module.name) for module in self._missing))
+        _core.always_exchange(bool(self._slow) or any(is_being_imported(module.name) for module in self._missing))

@@ -23,15 +23,12 @@ def main(given):
     with spawning.existing_directory():
         from reactor import _core, codec
         from reactor.runtime import beneath, worker
-        from reactor.runtime.preloading import SLOW_LIBRARIES, preload
 
         codec.install()
         codec.pickler_class()
         plugin = importlib.import_module(plugin)
         plugin.install(config["settings"], "zygote")
     beneath.answer_at_once()
-    if config["settings"].get("seed") is not None:  # those that are seeded
-        preload(module for module in config["preload"] if module[0] in SLOW_LIBRARIES)
     sys.path[:] = config["path"] = spawning.path_with(config["path"], variables)
 
     def attach(slot):

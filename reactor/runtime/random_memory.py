@@ -7,36 +7,44 @@ The environment variable REACTOR_RANDOM_STATES=functions has them used always.
 """
 
 import os
-import random
 import struct
 import sys
 
 _WORDS = [(i * 2654435761 + 12345) & 0xFFFFFFFF for i in range(624)]  # a Mersenne twister's state
 _PROBE = struct.pack("624I", *_WORDS)
-_bit_generators = []  # what has a state's memory: a program may put another generator in its place
+_exchanged = []  # generators that have a state's memory: a program may put others in their place
 
 
-def of_random():
-    """[(address, size)] of the state of `random`'s functions, its next Gaussian apart (`random._inst.gauss_next`), or None."""
-    generator, size = random._inst, type(random._inst).__basicsize__
-    before = random.getstate()
+def of_random(generator):
+    """[(address, size)] of the state of a `random.Random`, its next Gaussian apart (`gauss_next`), or None."""
+    size = type(generator).__basicsize__
+    before = generator.getstate()
     try:
         found = set()
         for index in (17, 600):
-            random.setstate((3, (*_WORDS, index), None))
+            generator.setstate((3, (*_WORDS, index), None))
             memory = _read(id(generator), size)
             at = memory.find(_PROBE)
             if at >= 4 and memory[at - 4 : at] == struct.pack("i", index):
                 found.add((id(generator) + at - 4, 4 + len(_PROBE)))
-        return list(found) if len(found) == 1 else None
+        if len(found) != 1:
+            return None
+        _exchanged.append(generator)
+        return list(found)
     except Exception:
         return None
     finally:
-        random.setstate(before)
+        generator.setstate(before)
+
+
+def of_both(one, two):
+    """The same for two generators."""
+    places = of_random(one), of_random(two)
+    return [place for found in places for place in found] if all(places) else None
 
 
 def of_numpy():
-    """The same for `numpy.random`'s functions, the next Gaussian included."""
+    """The same for `numpy.random`'s functions, their next Gaussian included."""
     numpy_random = sys.modules["numpy"].random
     state = numpy_random.mtrand._rand
     before = numpy_random.get_state()
@@ -60,7 +68,7 @@ def of_numpy():
             gaussians = gaussians & places if gaussians else places
         if len(gaussians) != 1:
             return None
-        _bit_generators.append(state._bit_generator)
+        _exchanged.append(state._bit_generator)
         return [(address, len(_PROBE) + 4), (id(state) + gaussians.pop(), 16)]
     except Exception:
         return None

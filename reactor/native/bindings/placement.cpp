@@ -64,6 +64,7 @@ void bind_placement(nb::module_& m) {
       },
       nb::arg("call"), nb::arg("argument").none());
   m.def("renew_state", [](uint32_t actor) { ctx->states->renew(actor); }, nb::arg("actor"), nb::call_guard<Using>());
+  m.def("entered_state", [] { return ctx->states->current(); }, nb::call_guard<Using>());
   m.def("enter_state", [](uint32_t actor) { ctx->states->enter(actor); }, nb::arg("actor"), nb::call_guard<Using>());
   m.def("always_exchange", [](bool on) { ctx->states->always_call(on); }, nb::arg("on"), nb::call_guard<Using>());
   m.def(

@@ -65,11 +65,12 @@ size_t place_for_notes(size_t count) {
 bool add_instance(uint32_t actor, PyObject* instance) {
   auto field = [instance](const char* name) { return Owned(PyObject_GetAttrString(instance, name)); };
   Owned methods = field("methods"), handed_on = field("handed_on"), lanes = field("lanes"), digest = field("digest"),
-        script = field("script");
-  if (!methods || !handed_on || !lanes || !digest || !script) return false;
+        script = field("script"), several = field("several");
+  if (!methods || !handed_on || !lanes || !digest || !script || !several) return false;
   const size_t noted = place_for_notes(size_t(PyList_GET_SIZE(methods.get())));
   ActorEntry entry{std::move(methods), handed_on.get() == Py_True, ctx->method_notes[noted].notes.get(), noted, 0, {}};
   entry.digest = PyLong_AsUnsignedLongLong(digest.get());
+  entry.several = several.get() == Py_True;
   follow_script(actor, script.get());
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(lanes.get()); ++i)
     entry.lanes.push_back(int32_t(PyLong_AsLong(PySequence_Fast_GET_ITEM(lanes.get(), i))));
@@ -112,6 +113,7 @@ class MessageRun {
   ExitReason exit_wanted();
   void settle_departure();
   void leave_call();
+  uint64_t digest_of_start(ActorEntry* entry) const;
   void tell_executed();
   void put_off();
   void leave_actor();
@@ -140,6 +142,8 @@ class MessageRun {
   bool of_argument_ = false;         // the error is that of an argument: it failed elsewhere, or cannot be read here
   bool has_arguments_ = false;
   uint64_t digest_ = 0;              // of what has passed: arguments, then results
+  uint64_t given_digest_ = 0;        // of the arguments
+  Owned raised_;                     // what it has raised, where a record of the run is kept
   Owned options_;                    // keeps `function_`, of a call that was not a task, until it is loaded
 
   Owned callable_, value_;
@@ -183,8 +187,8 @@ void MessageRun::take() {
   read_arguments();
   // A constructor's arguments show in what the actor does; among them is what differs from run to run.
   if (ctx->digesting && kind_ != MessageKind::Create)
-    digest_ = hash_value(ctx->heap, reinterpret_cast<uint8_t*>(message_value(ctx->heap, m_)), kind_ == MessageKind::Call ? method_ : 0,
-                         ctx->whole);
+    digest_ = given_digest_ = hash_value(ctx->heap, reinterpret_cast<uint8_t*>(message_value(ctx->heap, m_)),
+                                         kind_ == MessageKind::Call ? method_ : 0, ctx->whole);
   give_record_back();
   if (!cancelled_) return;
   for (uint32_t i = 1; i < n_; ++i) ctx->heap->at<Object>(results_[i])->state.store(State::Cancelled, memory_order_relaxed);
@@ -297,9 +301,19 @@ void MessageRun::call() {
 }
 
 void MessageRun::hand_on() {
-  Owned token(new_completion(results_.data(), notes_.data(), n_, callable_.get(), flags_, started_, task_note_ == kNoEntry ? nullptr : m_,
-                             task_note_));
+  PyCompletion* completion = new_completion(results_.data(), notes_.data(), n_, callable_.get(), flags_, started_,
+                                            task_note_ == kNoEntry ? nullptr : m_, task_note_);
+  Owned token(reinterpret_cast<PyObject*>(completion));
   ArgsAndKwargs given(args_, nargs_);
+  if (token && ctx->digesting) {  // at once: the call may have ended before the hook returns
+    completion->given_digest = given_digest_;
+    completion->digest = digest_of_start(kind_ == MessageKind::Call ? ctx->actors.find(actor_) : nullptr);
+    if (ctx->keeping) {
+      completion->tag = tag_tuple(ctx->here);
+      completion->given = PyTuple_Pack(2, given.args.get(), given.kwargs ? given.kwargs.get() : Py_None);
+      PyErr_Clear();
+    }
+  }
   if (token) value_ = hooks.deferred(actor_, method_, callable_.get(), given.args.get(), given.kwargs.get(), token.get());
   token.reset();
   if (!value_) handed_on_ = false;
@@ -348,6 +362,10 @@ bool MessageRun::store_value() {
 }
 
 bool MessageRun::store_error() {
+  if (ctx->keeping) {
+    SavedError error;
+    raised_ = Owned::share(error.exception());
+  }
   if (note_ && note_->calls) ++note_->failed;
   return stream_ ? stream_->fail() : store_failure(results_.data(), n_, callable_.get(), of_argument_);
 }
@@ -416,21 +434,36 @@ void MessageRun::leave_call() {
 
 // ---- finish
 
-// Adds what has passed, arguments and results, to the digest of the actor and of this process.
+// An actor that runs several calls at once: what it has been given so far, in the order in which its calls began.
+uint64_t MessageRun::digest_of_start(ActorEntry* entry) const {
+  return entry ? entry->digest = mix(entry->digest, given_digest_) : given_digest_;
+}
+
+// Adds what has passed, arguments and results, to the digest of this process. That of an actor depends on all its calls so far. If it runs several
+// at once, they end in an order that differs between runs: then on their arguments only, and each call adds its own results to those.
 void MessageRun::digest() {
   if (!ctx->digesting || handed_on_ || put_off_ || kind_ == MessageKind::Create || leaving_ != ExitReason::Unknown) return;
-  for (Off off : results_)
-    if (!(flags_ & kStreaming)) digest_ = hash_result(ctx->heap, ctx->heap->at<Object>(off), digest_, ctx->whole);
-  if (ctx->keeping && hooks.executed && !call_.discarded) tell_executed();
   ActorEntry* entry = kind_ == MessageKind::Call ? ctx->actors.find(actor_) : nullptr;
-  if (entry) digest_ = entry->digest = mix(entry->digest, digest_);
-  ctx->proc->digest.store(ctx->proc->digest.load(memory_order_relaxed) + digest_, memory_order_relaxed);
+  const bool several = entry && entry->several;
+  uint64_t all = several ? digest_of_start(entry) : 0;
+  for (Off off : results_) {
+    if (flags_ & kStreaming) break;
+    if (several) all = hash_result(ctx->heap, ctx->heap->at<Object>(off), all, ctx->whole);
+    if (!several || ctx->keeping) digest_ = hash_result(ctx->heap, ctx->heap->at<Object>(off), digest_, ctx->whole);
+  }
+  if (ctx->keeping && hooks.executed && !call_.discarded) tell_executed();
+  entry = kind_ == MessageKind::Call ? ctx->actors.find(actor_) : nullptr;  // the hook has run Python
+  if (!several) all = entry ? entry->digest = mix(entry->digest, digest_) : digest_;
+  ctx->proc->digest.fetch_add(all, memory_order_relaxed);
 }
 
 void MessageRun::tell_executed() {
   ArgsAndKwargs given(args_, has_arguments_ ? nargs_ : 0);
+  const Owned both(has_arguments_ && given.args ? PyTuple_Pack(2, given.args.get(), given.kwargs ? given.kwargs.get() : Py_None) : nullptr);
+  PyErr_Clear();
   const bool interrupted = first_->cancellation.load(memory_order_acquire) == Cancellation::Running;
-  hooks.executed.tell(actor_, callable_.get(), Owned(tag_tuple(ctx->here)), digest_, given.args.get(), value_.get(), interrupted);
+  hooks.executed.tell(actor_, callable_.get(), Owned(tag_tuple(ctx->here)), given_digest_, digest_, both.get(), value_.get(), raised_.get(),
+                      interrupted, false);
 }
 
 bool MessageRun::finish() {

@@ -48,8 +48,9 @@
   HOOK(call_sent, Run, (Owned, PyObject*), "(tag, name): a call was made here")                                                         \
   HOOK(result, Run, (uint64_t, Owned), "(uid, tag): of the first result of a call that was made here")                                  \
   HOOK(call_started, Run, (uint32_t, Owned, Beginning), "(actor, tag, Beginning): a call begins here, and raises what this raises")     \
-  HOOK(executed, Run, (uint32_t, PyObject*, Owned, uint64_t, PyObject*, PyObject*, bool),                                               \
-       "(actor, name, tag, its digest, args, value or None, cancelled while it ran): a call has run here")                              \
+  HOOK(executed, Run, (uint32_t, PyObject*, Owned, uint64_t, uint64_t, PyObject*, PyObject*, PyObject*, bool, bool),                    \
+       "(actor, name, tag, digest of its arguments, that with its results, (args, kwargs) or None, value or None, exception or None, "  \
+       "cancelled while it ran, in a thread or an event loop): a call has run here")                                                    \
   HOOK(call_finished, Run, (uint32_t, Owned), "(actor, tag): and its results are there")                                                \
   HOOK(task_random, Run, (Owned), "(tag) before a task runs, (None) after: its random state")                                           \
   HOOK(crowded, Run, (), "(): in the supervisor, the socket of its control messages is full, and it wants to send itself one")          \

@@ -88,6 +88,9 @@ struct PyCompletion {
   uint64_t started;   // ns, where times are kept
   bool replayed;
   Started* children;
+  uint64_t given_digest, digest;  // of the arguments; of these with all that the actor was given before, which the results are added to
+  PyObject* tag;                  // null unless a record is kept of the run; then also:
+  PyObject* given;                // (args, kwargs)
 };
 
 extern PyTypeObject* RefType;
@@ -110,8 +113,8 @@ PyObject* private_view(PyObject* view);  // the same bytes, writable, copied pag
 PyObject* new_view(Object* o, uint8_t* data, uint64_t size, Mapping* mapping = nullptr, bool writable = false);
 PyObject* new_link(Object* o, bool take, bool weak = false);
 void drop_weak(Local& l, Object* actor);
-PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
-                         Message* block, uint32_t note);
+PyCompletion* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
+                             Message* block, uint32_t note);
 bool make_types(PyObject* module);
 
 // Stores the results of a call that has ended in its objects; if storing one raises, the exception is stored in its place. Steals nothing. Shared by

@@ -1,5 +1,7 @@
 #include "python/types.h"
 #include "execute/leaving.h"
+#include "python/hooks.h"
+#include "codec/digest.h"
 #include "execute/pending_arguments.h"
 #include "calls/failures.h"
 #include "channels/stream.h"
@@ -10,7 +12,24 @@ PyTypeObject* CompletionType;
 
 namespace {
 
-void completion_finish(PyCompletion* c) {
+// Adds the call to the digest, and tells who keeps a record of the run. Before anybody can see its results.
+void add_to_digest(PyCompletion* c, PyObject* value, PyObject* exception) {
+  if (!ctx->digesting || c->results->empty()) return;
+  auto* first = ctx->heap->at<Object>(c->results->front());
+  uint64_t own = c->given_digest, all = c->digest;
+  for (Off off : *c->results) {
+    if (c->stream) break;
+    own = hash_result(ctx->heap, ctx->heap->at<Object>(off), own, ctx->whole);
+    all = hash_result(ctx->heap, ctx->heap->at<Object>(off), all, ctx->whole);
+  }
+  ctx->proc->digest.fetch_add(all, memory_order_relaxed);
+  if (!c->tag || !hooks.executed) return;
+  const bool interrupted = first->cancellation.load(memory_order_acquire) == Cancellation::Running;
+  SavedError error;
+  hooks.executed.tell(c->actor, c->name, Owned::share(c->tag), c->given_digest, own, c->given, value, exception, interrupted, true);
+}
+void completion_finish(PyCompletion* c, PyObject* value, PyObject* exception) {
+  add_to_digest(c, value, exception);
   // Its results may be gone when they are complete.
   const Object* first = c->results->empty() ? nullptr : ctx->heap->at<Object>(c->results->front());
   const Span kind = c->replayed ? Span::Replayed : Span::Ordinary;
@@ -57,7 +76,7 @@ PyObject* completion_value(PyObject* self, PyObject* value) {
   if (!completion_open(c)) return nullptr;
   if (c->stream) c->stream->end();
   else if (!store(c, value)) return nullptr;
-  completion_finish(c);
+  completion_finish(c, value, nullptr);
   Py_RETURN_NONE;
 }
 PyObject* completion_error(PyObject* self, PyObject* exc) {
@@ -66,7 +85,7 @@ PyObject* completion_error(PyObject* self, PyObject* exc) {
   set_error(exc);
   if (!c->stream && !failed_itself() && was_cancelled(c->results->data(), uint32_t(c->results->size()))) PyErr_Clear();
   else if (!(c->stream ? c->stream->fail() : store_failure(c->results->data(), uint32_t(c->results->size()), c->name))) return nullptr;
-  completion_finish(c);
+  completion_finish(c, nullptr, exc);
   Py_RETURN_NONE;
 }
 bool streaming(PyCompletion* c) {
@@ -95,7 +114,7 @@ PyObject* completion_interrupted(PyObject* self, PyObject* exc) {
   if (!completion_open(c)) return nullptr;
   set_error(exc);
   if (!(c->stream ? c->stream->fail() : store_failure(c->results->data(), uint32_t(c->results->size()), c->name))) return nullptr;
-  completion_finish(c);
+  completion_finish(c, nullptr, exc);
   Py_RETURN_NONE;
 }
 PyObject* completion_drain(PyObject* self, PyObject* generator) {
@@ -129,13 +148,15 @@ void completion_dealloc(PyObject* self) {
     if (!was_cancelled(c->results->data(), uint32_t(c->results->size())))
       store_failure(c->results->data(), uint32_t(c->results->size()), c->name);
     PyErr_Clear();
-    completion_finish(c);
+    completion_finish(c, nullptr, nullptr);
   }
   delete c->stream;
   delete c->results;
   delete c->notes;
   delete c->children;
   Py_CLEAR(c->name);
+  Py_CLEAR(c->tag);
+  Py_CLEAR(c->given);
   free_instance(self);
 }
 PyMethodDef completion_methods[] = {
@@ -164,8 +185,8 @@ PyType_Spec completion_spec = {"reactor._core.Completion", sizeof(PyCompletion),
 
 }  // namespace
 
-PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
-                         Message* block, uint32_t note) {
+PyCompletion* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
+                             Message* block, uint32_t note) {
   auto* c = reinterpret_cast<PyCompletion*>(CompletionType->tp_alloc(CompletionType, 0));
   if (!c) return nullptr;
   c->results = new std::vector<Off>(results, results + n);
@@ -182,7 +203,7 @@ PyObject* new_completion(const Off* results, const uint32_t* notes, uint32_t n, 
   c->children = new Started;
   ctx->proc->deferred.fetch_add(1, memory_order_relaxed);
   ctx->deferred_open.fetch_add(1);
-  return reinterpret_cast<PyObject*>(c);
+  return c;
 }
 
 PyCompletion* running_completion() {
