@@ -221,7 +221,8 @@ def go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach):
 
 
 def _put_off(slot, scope):
-    sender = control.Sender(socket.socket(fileno=os.dup(SEND_FD)), scope)
+    """The hook that gives a task back to the supervisor, which queues it again after the pause of a retry."""
+    sender = control.Sender(scope)
     return lambda task, number: sender.tell("put_off", _core.submitter(slot, 0), number, task)
 
 
