@@ -108,7 +108,8 @@ def _directory(pid):
     try:
         if os.stat(f"/proc/{pid}").st_uid != os.getuid():
             return None
-        words, variables = _words(pid, "cmdline"), dict(word.partition("=")[::2] for word in _words(pid, "environ"))
+        words = _words(pid, "cmdline")
+        variables = {name: value for name, _, value in (word.partition("=") for word in _words(pid, "environ"))}
     except OSError:
         return None  # it has ended
     if any("rayshim.cli.head import main" in word for word in words):

@@ -71,9 +71,10 @@ class Recording:
         found = self._whose.get(number)
         if found is None:
             facts = self._facts.get(number)
-            ordinal, number_of_life = life(facts) if facts else (None, None)
-            found = f'"actor": {quoted(ordinal)}, "life": {number_of_life}' if facts else '"actor": null, "life": null'
+            found = '"actor": null, "life": null'
             if facts:
+                ordinal, number_of_life = life(facts)
+                found = f'"actor": {quoted(ordinal)}, "life": {number_of_life}'
                 self._whose[number], self._classes[number] = found, quoted(facts["class_name"])
         return found
 

@@ -72,7 +72,7 @@ def _maker(kind):
     if hasattr(kind, "shape") and hasattr(kind, "dtypes"):
         return lambda value, depth: f"{kind.__name__}[{', '.join(map(str, value.shape))}]"
     if issubclass(kind, tuple) and hasattr(kind, "_fields"):
-        names = [f"{name}=" for name in kind._fields]
+        names = [f"{name}=" for name in kind._fields]  # pyright: ignore[reportAttributeAccessIssue]
         return lambda value, depth: _pairs(f"{kind.__name__}(", zip(names, value), len(value), ")", depth)
     if dataclasses.is_dataclass(kind):
         return _dataclass

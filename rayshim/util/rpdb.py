@@ -6,8 +6,12 @@ import os
 import pdb  # noqa: T100
 import sys
 import time
+from typing import TYPE_CHECKING
 
 from rayshim.session import session
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 
 class _Terminal:
@@ -96,7 +100,7 @@ def set_trace(breakpoint_uuid: str | None = None) -> None:
     start(sys._getframe(1))
 
 
-def start(frame):
+def start(frame: FrameType) -> None:
     """Starts the debugger in a frame."""
     code = frame.f_code
     remote = session.in_worker()

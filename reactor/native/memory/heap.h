@@ -75,8 +75,9 @@ inline uint64_t memory_page() {
 
 class Heap {
  public:
-  // Makes a fresh heap. `store_limit` bounds the bytes in large values; the mapping itself is sparse.
-  static Heap* create(uint64_t capacity, int64_t store_limit, int cores) {
+  // Makes a fresh heap. `room`: bytes of addresses for all but the header. `store_limit` bounds the bytes in large values; the mapping itself is sparse.
+  static Heap* create(uint64_t room, int64_t store_limit, int cores) {
+    const uint64_t capacity = room + kHeaderPages * kPage;
     if (kPage % memory_page() != 0)
       throw std::runtime_error("the kernel's memory pages have " + std::to_string(memory_page()) + " bytes; at most 65536 are supported");
     int fd = memfd_create("reactor", MFD_CLOEXEC);

@@ -71,7 +71,7 @@ class Deadline {
 struct World {
   // `megabytes` beside the header and the table of processes.
   explicit World(uint64_t megabytes = 256, int cores = 2)
-      : heap(Heap::create(align_up((megabytes << 20) + sizeof(Header) + sizeof(Proc) * kMaxProcs, 1 << 20), 1 << 30, cores)) {}
+      : heap(Heap::create(align_up((megabytes << 20) + sizeof(Proc) * kMaxProcs, 1 << 20), 1 << 30, cores)) {}
   std::unique_ptr<Heap> heap;
   atomic<uint32_t> next_slot{2};
 
