@@ -147,8 +147,8 @@ def reduce_code(code):
 
 def reduce_cached(cached):
     """A function with functools.lru_cache pickles itself by its name alone. Where other processes do not find it under that, as in the main script, it goes
-    by value, as cloudpickle does with functions, with an empty cache."""
-    if _is_found_by_name(cached):
+    by value, as cloudpickle does with functions, with an empty cache. (One in a function or class cannot be pickled, which is Python's rule.)"""
+    if "." in cached.__qualname__ or _is_found_by_name(cached):
         return cached.__reduce__()
     parameters = cached.cache_parameters()
     return _new_cached, (parameters["maxsize"], parameters["typed"]), dict(vars(cached)), None, None, _fill_cached
@@ -161,10 +161,7 @@ def _is_found_by_name(function):
     module = sys.modules.get(name) if name else None
     if module is None or name in ("__main__", _MAIN_OF_SPAWNED) or name in cloudpickle.list_registry_pickle_by_value():
         return False
-    found = module
-    for part in function.__qualname__.split("."):
-        found = getattr(found, part, None)
-    return found is function
+    return getattr(module, function.__qualname__, None) is function
 
 
 def _new_cached(maxsize, typed):

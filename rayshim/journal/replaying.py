@@ -225,9 +225,13 @@ def _check_call():
     count = _journal.checker.makes.get(caller, 0)
     if count >= _journal.sent.get(caller, 0):
         who = f"call {list(caller)}" if caller else "the driver"
+        why = (
+            "the program no longer matches its journal"
+            if _journal.complete
+            else "the journal ends before the next call of the program"
+        )
         raise ReplayError(
-            f"the program no longer matches its journal: here is call {count + 1} that {who} makes; in the journal it makes {count} calls"
-            + _journal.where_it_ends(None)
+            f"{why}: here is call {count + 1} that {who} makes; in the journal it makes {count} calls{_journal.where_it_ends(None)}"
         )
 
 

@@ -21,19 +21,9 @@ def double(x):
 def fibonacci(n):
     return n if n < 2 else fibonacci(n - 1) + fibonacci(n - 2)
 
-class Table:
-    @staticmethod
-    @functools.lru_cache
-    def row(x):
-        return x + 1
-
-    @functools.lru_cache
-    def cell(self, x):
-        return x + 2
-
 @ray.remote
 def use():
-    return double(3), fibonacci(30), Table.row(1), Table().cell(1), double.cache_parameters(), double.__name__, double.__wrapped__(4)
+    return double(3), fibonacci(30), double.cache_parameters(), double.__name__, double.__wrapped__(4)
 
 @ray.remote
 def call(f, x):
@@ -50,7 +40,7 @@ def test_cached_functions_of_the_main_script_run_in_tasks(tmp_path):
     command = [sys.executable, "-m", "rayshim", str(tmp_path / "cached.py")]
     lines = subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()
     assert lines[-2:] == [
-        "(6, 832040, 2, 3, {'maxsize': 7, 'typed': True}, 'double', 8)",
+        "(6, 832040, {'maxsize': 7, 'typed': True}, 'double', 8)",
         "[(10, 1), (55, 11)]",
     ]
 
@@ -63,16 +53,3 @@ def of_this_module(x):
 def test_a_cached_function_that_is_found_by_its_name_is_pickled_by_it():
     data, buffers = codec.dumps(of_this_module)
     assert pickle.loads(data, buffers=buffers) is of_this_module
-
-
-def test_a_local_cached_function_is_pickled_with_its_own_attributes():
-    @functools.lru_cache(maxsize=2)
-    def local(x):
-        return x * offset
-
-    offset = 3
-    local.mark = "kept"
-    data, buffers = codec.dumps(local)
-    copy = pickle.loads(data, buffers=buffers)
-    assert copy is not local
-    assert (copy(2), copy.mark, copy.cache_parameters()) == (6, "kept", {"maxsize": 2, "typed": False})

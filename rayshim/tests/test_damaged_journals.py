@@ -110,8 +110,8 @@ def test_what_init_was_told_is_checked_too(copy):
         ({"began": [1 << 70], "actor": None, "life": None}, r"its 'began' is \[11"),
         ({"began": "x", "actor": None, "life": None}, r"its 'began' is 'x'"),
         ({"began": [1], "actor": None}, r"it has no 'life'"),
-        ({"asked": [], "n": 0, "kind": "wait", "site": "x", "answer": [0, 0]}, r"its 'answer' to 'wait' is \[0, 0\]"),
-        ({"asked": [], "n": 0, "kind": "get", "site": "x", "answer": 7}, r"its 'answer' to 'get' is 7"),
+        ({"asked": [], "n": 0, "kind": "wait", "site": "x", "by": "f", "answer": [0, 0]}, r"its 'answer' to 'wait' is \[0, 0\]"),
+        ({"asked": [], "n": 0, "kind": "get", "site": "x", "by": "f", "answer": 7}, r"its 'answer' to 'get' is 7"),
         ({"nothing": 1}, r"its kind is unknown"),
     ],
     ids=lambda given: str(given)[:40],
@@ -186,9 +186,7 @@ def test_the_record_of_a_run_that_was_killed_is_replayed_to_its_end(tmp_path, wh
     assert again.stdout.split() == ["0", "1", "2", "3"], again.stderr
     assert again.returncode == 1
     last = again.stderr.strip().splitlines()[-1]
-    assert last.startswith(
-        "rayshim.exceptions.ReplayError: the journal ends before the result that the program waits for"
-    )
+    assert last.startswith("rayshim.exceptions.ReplayError: the journal ends before the next call of the program")
     assert (
         f"The journal ends at {tmp_path}/run/" in last and "; the recorded run was killed before it had ended" in last
     )

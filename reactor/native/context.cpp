@@ -84,7 +84,7 @@ void lost_descriptor() {
     ctx->lost_descriptor = true;
     return abort_run();
   }
-  // As on Ray: the worker ends, and its calls get the error of a worker that has died. Whatever it was doing is settled as after a kill.
+  // The worker ends, and its calls get the error of a worker that has died. Whatever it was doing is settled as after a kill.
   ctx->proc->exit_reason.store(ExitReason::LostDescriptor);
   _exit(1);
 }

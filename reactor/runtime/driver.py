@@ -123,7 +123,7 @@ class Driver:
 
     def _start(self):
         codec.install()
-        _check_limits(_heap_capacity(self.store_limit))
+        _check_limits(_heap_capacity(self.store_limit), self.inline)
         spill = self._spill = _spill_file(self.spilling["directory"], self.spilling["remedy"]) if self.spilling else -1
         heap = _core.create(
             _heap_capacity(self.store_limit),
@@ -307,14 +307,14 @@ def _spill_file(directory, remedy):
         ) from None
 
 
-def _check_limits(capacity):
+def _check_limits(capacity, inline):
     """Raises RuntimeError if a limit of this process is below the heap's capacity in bytes."""
     # Not by the module `resource`: a program may have one of its own beside it.
     with open("/proc/self/limits") as file:
         rows = {line[:26].strip(): line[26:].split() for line in file}
     limits = {name: row[0] for name, row in rows.items()}
     most = rows.get("Max open files", ["unlimited"] * 2)[1]  # the hard limit: the zygote raises the other one to it
-    if most != "unlimited" and int(most) < _FEWEST_DESCRIPTORS:
+    if not inline and most != "unlimited" and int(most) < _FEWEST_DESCRIPTORS:
         raise RuntimeError(
             f"init: this process has a limit of {most} open files (ulimit -n), which is too few for the process that starts the workers. Set it to "
             f"{_FEWEST_DESCRIPTORS} or more"

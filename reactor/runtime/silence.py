@@ -37,7 +37,7 @@ class Silence:
         if self._silent >= SILENT_SECONDS:
             raise Unanswered(
                 f"{self._what}: {self._who} (pid {self._pid}) has not answered for {self._silent:.0f} s, although it is not stopped. "
-                f"`py-spy dump --pid {self._pid}` or `gdb` shows where it is; shutdown() or `rayshim stop` ends the session"
+                f"`py-spy dump --pid {self._pid}` or `gdb` shows where it is; shutdown() ends the session"
             )
 
 
@@ -45,7 +45,7 @@ def stopped_text(who, pid, what):
     """The text of an error: process `pid`, which is `who`, is stopped and did not do `what`."""
     return (
         f"{what}: {who} (pid {pid}) is stopped (by SIGSTOP, Ctrl-Z or a debugger) and did not answer for {STOPPED_SECONDS:g} s. "
-        f"`kill -CONT {pid}` lets it go on; shutdown() or `rayshim stop` ends the session"
+        f"`kill -CONT {pid}` lets it go on; shutdown() ends the session"
     )
 
 

@@ -77,10 +77,9 @@ uint32_t register_resource(const std::string& name, int64_t total, bool lent) {
   auto& free = ctx->free_resource_places;
   const uint32_t n = ctx->known_resources, at = free.empty() ? n : free.back();
   if (at == kMaxResources)
-    throw nb::value_error(
-        ("this session has " + std::to_string(kMaxResources) +
-         " kinds of resources, the names in its placement groups included, the most that are possible. Remove placement groups")
-            .c_str());
+    throw nb::value_error(("this session has " + std::to_string(kMaxResources) +
+                           " kinds of resources, the names in its reservations included, the most that are possible. End reservations")
+                              .c_str());
   set_resource(at, &name, total, lent);
   places.emplace(name, at);
   if (at != n) {

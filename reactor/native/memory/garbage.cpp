@@ -6,7 +6,7 @@
 namespace reactor {
 namespace {
 
-constexpr uint64_t kAskEachNs = 10000000000;    // Ray's local_gc_min_interval_s
+constexpr uint64_t kAskEachNs = 10000000000;
 constexpr uint64_t kAnswerNs = 100000000;       // how long the asker waits: values are spilled rather than calls delayed
 
 // A worker that waits for work: it answers at once. (In get or wait it looks four times a second.)

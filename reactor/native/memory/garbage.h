@@ -15,7 +15,7 @@ inline bool asked_to_collect() {
 }
 // Does so if it was asked. The caller has the GIL. Runs destructors. False: one of them has ended the run, and a Python error is set.
 bool collect_if_asked();
-// Asks all processes, this one included, at most once in ten seconds, as Ray does unless `always`. Waits a moment for those that can answer at once,
+// Asks all processes, this one included, at most once in ten seconds unless `always`. Waits a moment for those that can answer at once,
 // or until `bytes` fit. False as above.
 bool collect_everywhere(int64_t bytes, bool always = false);
 // Collects in this process, also if the program has disabled automatic collection. False as above.
