@@ -222,7 +222,7 @@ def stop(argv):
     if not found:
         print("Did not find any active Ray processes.")
         return 0
-    left = ending.end(found, 0 if wanted.force else wanted.grace_period)
+    left = ending.end(found, 0 if wanted.force else wanted.grace_period, wanted.temp_dir)
     if left:
         pids = ", ".join(f"{head.pid}, {head.supervisor}" for head in left)
         print(f"rayshim stop: {len(left)} sessions have not ended: pids {pids}", file=sys.stderr)

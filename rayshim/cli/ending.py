@@ -11,7 +11,7 @@ from reactor.runtime import descendants
 
 from rayshim.cli import running
 from rayshim.cli.head import OPTIONS
-from rayshim.session import heads
+from rayshim.session import heads, rendezvous
 
 _KILLED_SECONDS = 10.0  # until a process that was killed is gone, on a busy machine
 _LOOK_SECONDS = 0.02
@@ -58,8 +58,9 @@ def find(directory):
     return found
 
 
-def end(found, grace):
-    """Ends Heads: asks them to, and kills those that have not ended after `grace` seconds, with all that they have started. Returns those that live on."""
+def end(found, grace, directory):
+    """Ends Heads with this temporary directory: asks them to, and kills those that have not ended after `grace` seconds, with all that they have started.
+    Returns those that live on."""
     trees = {head.pid: _tree(head) for head in found}
     for head in found:
         if grace > 0:
@@ -73,9 +74,18 @@ def end(found, grace):
     for head in late:
         descendants.end(lambda head=head: _left(head, trees[head.pid]))
     left = [head for head in found if head.lives()]
+    _remove_sockets({head.pid for head in late} - {head.pid for head in left}, directory)
     for head in found:
         head.close()
     return left
+
+
+def _remove_sockets(pids, directory):
+    """Removes the sockets of heads that were killed."""
+    for folder in heads.folders(directory):
+        for place in rendezvous.found(folder, rendezvous.HEAD):
+            if place.pid in pids:
+                rendezvous.withdraw(place)
 
 
 def _wait(found, seconds):
