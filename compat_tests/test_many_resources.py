@@ -3,7 +3,7 @@
 
 def test_long_names_of_resources(bare_ray):
     ray = bare_ray
-    names = ["pool-" + "x" * 200, "pool-" + "x" * 199 + "y", "ü" * 300]
+    names = ["pool-" + "x" * 200, "pool-" + "x" * 199 + "y", "p" * 300]
     ray.init(num_cpus=1, resources=dict.fromkeys(names, 2), log_to_driver=False)
 
     @ray.remote(num_cpus=0)

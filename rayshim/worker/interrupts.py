@@ -13,7 +13,11 @@ methods_run_here = False  # in the main thread of an actor's own process, which 
 def listen():
     """In a worker: sets a handler by which SIGINT interrupts the running call if that call was cancelled; otherwise SIGINT is ignored."""
 
+    worker = os.getpid()
+
     def interrupted(number, frame):
+        if os.getpid() != worker:  # a process that the program has forked
+            return
         if methods_run_here:
             _core.pass_on_cancels()
         _interrupt(_core.cancel_children())  # also if the call has ended meanwhile
