@@ -110,7 +110,10 @@ def test_what_init_was_told_is_checked_too(copy):
         ({"began": [1 << 70], "actor": None, "life": None}, r"its 'began' is \[11"),
         ({"began": "x", "actor": None, "life": None}, r"its 'began' is 'x'"),
         ({"began": [1], "actor": None}, r"it has no 'life'"),
-        ({"asked": [], "n": 0, "kind": "wait", "site": "x", "by": "f", "answer": [0, 0]}, r"its 'answer' to 'wait' is \[0, 0\]"),
+        (
+            {"asked": [], "n": 0, "kind": "wait", "site": "x", "by": "f", "answer": [0, 0]},
+            r"its 'answer' to 'wait' is \[0, 0\]",
+        ),
         ({"asked": [], "n": 0, "kind": "get", "site": "x", "by": "f", "answer": 7}, r"its 'answer' to 'get' is 7"),
         ({"nothing": 1}, r"its kind is unknown"),
     ],

@@ -139,7 +139,9 @@ class Run:
         install({}, "driver")
         self.info = _core.put(None)
         self.created = 0
-        self._memory = mmap.mmap((_heap_descriptors() - others).pop(), _core.HEADER_BYTES + (1 << 24), prot=mmap.PROT_READ)
+        self._memory = mmap.mmap(
+            (_heap_descriptors() - others).pop(), _core.HEADER_BYTES + (1 << 24), prot=mmap.PROT_READ
+        )
 
     def actor(self, cls, *args, cpus=0, restarts=0, retries=0):
         link = _core.actor(restarts != 0)
