@@ -6,14 +6,21 @@ namespace stress {
 
 // A process that submits tasks, completes objects or is the supervisor, with a task queue of its own.
 struct Party {
-  explicit Party(World& world) : local(world.process()), queue(new_queue(*local, 0)) {
+  explicit Party(World& world) : local(world.process()), queue(new_queue(*local, 0)), first_ring(queue->write) {
     local->task_ready = [](Local& l, Off task) {
       if (count_down(l.heap, l.slot, task)) enqueue(l, l.heap->at<TaskQueue>(queues[l.slot]), task);
     };
     queues[local->slot] = local->heap->off(queue);
   }
+  // By an owner of its blocks. A queue that has grown has a second ring here, and never a third.
+  void free_queue(Local& l) {
+    if (queue->write != first_ring) l.alloc.free(first_ring);
+    l.alloc.free(queue->write);
+    l.alloc.free(l.heap->off(queue));
+  }
   std::unique_ptr<Local> local;
   TaskQueue* queue;
+  const Off first_ring;
   static inline Off queues[kMaxProcs];
 };
 
@@ -98,10 +105,7 @@ inline void task_arguments() {
     check_queued_once({&submitter, &first, &second}, tasks);
     for (auto* o : arguments) drop_hold(*submitter.local, o);
   }
-  for (Party* p : all) {
-    p->local->alloc.free(p->queue->write);
-    p->local->alloc.free(world.heap->off(p->queue));
-  }
+  for (Party* p : all) p->free_queue(*p->local);
   world.check_all_free();
 }
 
@@ -198,8 +202,7 @@ inline void completers_die() {
       }
     });
     check_queued_once({&submitter, &other, &supervisor, &killed}, tasks);
-    l.alloc.free(killed.queue->write);
-    l.alloc.free(world.heap->off(killed.queue));
+    killed.free_queue(l);
     for (auto* o : arguments) drop_hold(l, o);
     reap_memory(world.heap.get(), killed.local->slot);
   }
