@@ -125,7 +125,7 @@ class Supervisor(Requests, Reaping):
                     else:
                         self.relay.flush()
                 elif not self.relay.read(fd):
-                    if fd == descriptors.LISTEN_FD and not self.drivers:  # the first one
+                    if fd == descriptors.LISTEN_FD and self.config["drivers"] and not self.drivers:  # the first one
                         self.poll.unregister(fd)
                         self._take_drivers()
                     if self.drivers:
