@@ -195,6 +195,8 @@ def lost_text(state, value):
     """In the zygote: the text of such a report for the driver's user; None: no report."""
     from rayshim.worker import unhandled
 
+    if isinstance(value, dict) and value.get("nobody_asks"):  # of a driver that has ended
+        return None
     return unhandled.told(_error(state, value, None))
 
 

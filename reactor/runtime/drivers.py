@@ -248,7 +248,7 @@ class Drivers:
 
     def fail_tasks(self, number):
         """Fails the tasks with the setting of this number: their scope is gone."""
-        _core.fail_tasks(_core.put(self.supervisor.plugin.died(_death(0))), setting=number)
+        _core.fail_tasks(_core.put(self.supervisor.plugin.died({**_death(0), "nobody_asks": True})), setting=number)
 
     def _close_line(self, guest):
         """A driver that still listens learns by this that all of its own has ended."""
