@@ -13,7 +13,7 @@ GONE = 2**22 + 1  # no process has this number: it is above Linux's largest
 def test_a_session_removes_stale_folders_of_its_own_container_alone(tmp_path, monkeypatch, own):
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
     monkeypatch.setattr(places, "namespace", lambda: own)
-    parent = tmp_path / folder._parent().rpartition("/")[2]
+    parent = tmp_path / os.path.basename(folder.parent_in(os.environ))
     parent.mkdir(mode=0o700)
     for namespace in ("", "_77", "_78"):
         (parent / f"session_{GONE}{namespace}").mkdir()

@@ -16,7 +16,7 @@ from reactor.runtime import descendants, early_zygote, forks, output, own_socket
 from reactor.runtime.control import Sender
 from reactor.runtime.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 
-_FEWEST_DESCRIPTORS = 48  # with which a run can have a few workers
+_FEWEST_DESCRIPTORS = 24  # with which a run can have a few workers
 PATIENCE = 0.1, 0.1  # seconds, and share of the time, that a caller may be blocked because of order
 
 
