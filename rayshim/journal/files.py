@@ -7,11 +7,11 @@ run was killed, and the journal contains the lines written until then.
 
 import errno
 import json
-import mmap
 import os
 import zlib
-from _thread import allocate_lock
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from reactor import _core
 
 from rayshim.errors.exceptions import ReplayError
 
@@ -44,59 +44,15 @@ def _opened(path, flags=0):
 class Writer:
     """Appends lines to one file of a journal. Thread-safe; after a fork only the parent may write.
 
-    The file is mapped, a part at a time, because a system call for each line would take longer than the rest of a line. What is written is in the
-    file even if the process is killed at once. The part is allocated first: a full disk is an OSError here, and not a SIGBUS. What was allocated in
-    vain, bytes 0, is cut off at the end; without an end, the reader ignores it.
+    `file`: the core's, which allocates the file in parts (reactor/native/record/journal_lines.h). The bytes 0 at its end are cut off when the run ends;
+    without an end, the reader ignores them.
     """
 
-    _PART = 1 << 18  # bytes
-
     def __init__(self, path):
-        self._file = _opened(path)
-        self._lock, self._sum = allocate_lock(), 0  # not threading's: a recorded run replaces those
-        self._at = self._begin = os.fstat(self._file).st_size  # where the next line begins, and the mapped part
-        self._part: Any = None  # mmap
-        self._maps = True  # whether the file system can allocate
+        self.file = _core.LineFile(_opened(path))
 
     def write(self, entry):
-        self.write_line(json.dumps(entry).encode())
-
-    def write_line(self, body):
-        """Writes a JSON object, given as bytes in the form of `json.dumps`."""
-        with self._lock:
-            crc = zlib.crc32(body, self._sum)
-            line = b'%b, "sum": "%08x"}' % (body[:-1], crc)
-            at = self._at - self._begin
-            end = at + len(line)
-            if self._part is None or end >= len(self._part):
-                if not self._map(len(line) + 1):
-                    os.pwrite(self._file, line + b"\n", self._at)
-                    self._sum, self._at = crc, self._at + len(line) + 1
-                    return
-                at = self._at - self._begin
-                end = at + len(line)
-            self._part[at:end] = line
-            self._part[end] = 10  # last: a line that a kill has cut short has no end, and is not read
-            self._sum, self._at = crc, self._at + len(line) + 1
-
-    def _map(self, least):
-        """Maps a part in which the next `least` bytes fit. False: the file system cannot allocate; lines are then written one by one."""
-        if not self._maps:
-            return False
-        begin = self._at - self._at % mmap.ALLOCATIONGRANULARITY
-        size = max(self._PART, least + mmap.ALLOCATIONGRANULARITY)
-        size += -size % mmap.ALLOCATIONGRANULARITY
-        try:
-            os.posix_fallocate(self._file, begin, size)
-        except OSError as error:
-            if error.errno not in (errno.EOPNOTSUPP, errno.EINVAL, errno.ENODEV):
-                raise
-            self._maps = False
-            return False
-        if self._part is not None:
-            self._part.close()
-        self._part, self._begin = mmap.mmap(self._file, size, offset=begin), begin
-        return True
+        self.file.write(json.dumps(entry).encode())
 
 
 def end(path):

@@ -51,7 +51,7 @@ from reactor.runtime import seeding
 from rayshim.errors.exceptions import ReplayError
 from rayshim.journal import checking, driver_state, files, replaying
 from rayshim.journal.files import life
-from rayshim.journal.recording import Recording, function_of, site
+from rayshim.journal.recording import call_lines, function_of, site
 from rayshim.session import libraries, session
 
 FORMAT = 6
@@ -100,7 +100,7 @@ class Journal:
             self._read(path)
         else:
             writer = files.Writer(os.path.join(path, f"{_core.slot()}-{os.getpid()}.jsonl"))
-            self.write, self.recording = writer.write, Recording(writer.write_line, _facts)
+            self.write, self.call_lines = writer.write, call_lines(writer, _facts)
 
     def _read(self, path):
         self.answers = {}  # (caller's tag, n) -> line
@@ -301,8 +301,8 @@ def begin(settings, others_run):
     path, replayed = settings["journal"]
     _journal = Journal(path, replayed, others_run)
     if not _journal.replay:
-        recording = _journal.recording
-        hooks = {name: getattr(recording, name) for name in ("call_sent", "call_started", "executed")}
+        lines = _journal.call_lines
+        hooks = {name: getattr(lines, name) for name in ("call_sent", "call_started", "executed")}
     else:
         hooks = replaying.hooks(_journal)
     for name, hook in {"result": _result, **hooks}.items():
@@ -408,7 +408,7 @@ class ConcurrentActor:
         if is_async or has_threads:
             _journal.concurrent_actor = self._whose
             if not _journal.replay:
-                _journal.recording.concurrent = f", {json.dumps(self._whose)[1:-1]}"
+                _journal.call_lines.set_concurrent(f", {json.dumps(self._whose)[1:-1]}")
             else:
                 replaying.expect_calls(self._number, self._then)
         if has_threads:
@@ -472,7 +472,7 @@ def created(facts, several):
         if _journal.enforces_order:
             replaying.created(facts)
         return _journal.lives[life(facts)].script if life(facts) in _journal.lives else []
-    _journal.recording.forget(facts["number"])
+    _journal.call_lines.forget(facts["number"])
     ordinal, number = life(facts)
     _journal.write({"born": ordinal, "life": number, "several": several})
     return None

@@ -6,9 +6,10 @@ import sys
 
 import numpy as np
 import pytest
+from reactor import _core
 
 from rayshim.journal import files
-from rayshim.journal.texts import given_texts, short_text
+from rayshim.journal.texts import error_text, given_texts, short_text
 
 
 class NeverShown(np.ndarray):
@@ -84,3 +85,38 @@ def test_what_a_killed_process_has_written_is_read(tmp_path):
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "1.jsonl")], check=False)
     assert [line["died"] for line in files.lines(tmp_path)] == ["0", "1", "2"]
+
+
+def text_of_core(value, path):
+    """What the core writes for a value; "asked" if it asks `short_text`."""
+    writer = files.Writer(path)
+    whose = '"actor": null, "life": null', "null", True
+    lines = _core.CallLines(writer.file, lambda number: whose, lambda value: "asked", error_text, bool)
+    lines.executed(0, test_a_repr_that_raises_is_named, (1, 2), 3, 4, ((value,), None), None, None, False, True)
+    files.end(path.parent)
+    (line,) = files.lines(path.parent)
+    assert (line["ran"], line["given"], line["several"]) == ([1, 2], f"{3:016x}", True)
+    return line["args"][0]
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        *(None, True, 3, -(2**62), 0.1, 1e300, float("inf"), float("-nan"), "a\n\"b\\'"),
+        *(np.arange(n, dtype=kind) for n in (0, 3, 4, 5000) for kind in ("f4", "f8", "u1", "i2", "i8", "u8")),
+        *(np.zeros((84, 84, 4), "uint8"), np.array([True] * 9), np.float32([[1 / 3] * 9]), np.array(1.5)),
+        np.array([float("-nan"), -np.inf, 1e-300, 1e17, 0]),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_the_core_makes_the_same_texts(value, tmp_path):
+    assert text_of_core(value, tmp_path / "1.jsonl") == short_text(value)
+
+
+@pytest.mark.parametrize(
+    "value",
+    [2**70, "é", [1], {1: 2}, np.zeros(9, "f2"), np.zeros(9, ">f8"), np.zeros((9, 9)).T[1:], np.float32(1)],
+    ids=lambda value: str(value)[:20],
+)
+def test_the_core_asks_for_the_texts_of_other_values(value, tmp_path):
+    assert text_of_core(value, tmp_path / "1.jsonl") == "asked"

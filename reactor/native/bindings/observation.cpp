@@ -2,6 +2,7 @@
 #include "bindings.h"
 #include <nanobind/stl/string.h>
 #include "codec/digest.h"
+#include "record/journal_lines.h"
 #include "record/observe.h"
 #include "record/line_counter.h"
 #include "record/site.h"
@@ -52,6 +53,7 @@ void bind_observation(nb::module_& m) {
   m.def("waits", &waits, nb::arg("from_") = -1, nb::call_guard<Using>());
   m.def("queued_tasks", &queued_tasks, nb::call_guard<Using>());
   m.def("digest", &digest, nb::call_guard<Using>());
+  bind_journal_lines(m);
   m.def(
       "hash_bytes",
       [](nb::handle buffer) {
