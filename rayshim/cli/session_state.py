@@ -11,9 +11,9 @@ from rayshim.session import heads
 
 
 def status(out):
-    def show(running, head):
-        print(_headline(running, head), file=out)
-        for driver in head.get("drivers", []):
+    def show(running, facts):
+        print(_headline(running, facts), file=out)
+        for driver in facts.get("drivers", []):
             if os.path.exists(f"/proc/{driver['pid']}"):
                 print(f"  driver {driver['pid']}  {printable(driver['entrypoint'])}", file=out)
         for worker in running.workers:
@@ -26,8 +26,8 @@ def status(out):
 
 
 def stack(out):
-    def show(running, head):
-        print(_headline(running, head), file=out)
+    def show(running, facts):
+        print(_headline(running, facts), file=out)
         for worker in running.workers:
             found = tracebacks.of_process(worker.pid)
             print(f"\n--- worker {worker.pid}  {printable(worker.what)}", file=out)
@@ -37,9 +37,9 @@ def stack(out):
 
 
 def memory(out):
-    def show(running, head):
+    def show(running, facts):
         processes = [running.driver, running.zygote, *running.workers]
-        print(_headline(running, head), file=out)
+        print(_headline(running, facts), file=out)
         print(f"  shared      {_size(running.shared):>10}  objects, messages and queues of all processes", file=out)
         for process in processes:
             print(f"  {process.pid:<10}  {_size(process.private):>10}  {printable(process.what)}", file=out)
@@ -50,9 +50,8 @@ def memory(out):
 
 def _each(show, out):
     found = sessions()
-    there = (
-        {facts["pid"]: facts for facts in heads.running()} if found else {}
-    )  # asked once: who is stopped takes its time
+    # Asked once: who is stopped takes its time.
+    there = {facts["pid"]: facts for kind in (heads.HEAD, heads.OWN) for facts in heads.look(kind)[0]} if found else {}
     for i, running in enumerate(found):
         if i:
             print(file=out)
@@ -65,14 +64,15 @@ def _each(show, out):
     return 0 if found else 1
 
 
-def _headline(running, head):
-    """`head`: the facts of a session that outlives its drivers; of others {}."""
-    if head:
+def _headline(running, facts):
+    """`facts`: of a session that other drivers can join; of others {}."""
+    workers, address = f"({len(running.workers)} workers)", facts.get("address", "")
+    if facts and facts["place"].kind == heads.HEAD:
         amounts = ", ".join(
-            f"{amount:g} {printable(name)}" for name, amount in head["resources"].items() if name in ("CPU", "GPU")
+            f"{amount:g} {printable(name)}" for name, amount in facts["resources"].items() if name in ("CPU", "GPU")
         )
-        return f"head {running.driver.pid}  {head['address']}  {amounts}  ({len(running.workers)} workers)"
-    return f"driver {running.driver.pid}  {printable(running.driver.what)}  ({len(running.workers)} workers)"
+        return f"head {running.driver.pid}  {address}  {amounts}  {workers}"
+    return f"driver {running.driver.pid}  {printable(running.driver.what)}  {address and address + '  '}{workers}"
 
 
 def _size(n):

@@ -1,4 +1,4 @@
-"""`rayshim list`, `get`, `summary` and `health-check`: the state API in a shell, of the session that `rayshim start --head` has started."""
+"""`rayshim list`, `get`, `summary` and `health-check`: the state API in a shell, of any session of this user on this machine."""
 
 import json
 import sys
@@ -15,17 +15,15 @@ def main(command, argv):
     wanted = _parser(command).parse_args(argv)
     if command == "health-check":
         return 0 if any(heads.running()) else 1
-    if not any(heads.running()):
-        print(
-            f"rayshim {command}: no session of `rayshim start --head` is running. Of a single program, `rayshim status` shows the actors and tasks, "
-            "and the program itself can call the functions of ray.util.state",
-            file=sys.stderr,
-        )
-        return 1
     from rayshim import api
     from rayshim.util.state.exception import RayStateApiException
 
-    api.init("auto", log_to_driver=False, configure_logging=False, logging_level="ERROR")
+    try:
+        address = _address(wanted.address)
+        api.init(address, log_to_driver=False, configure_logging=False, logging_level="ERROR")
+    except (ConnectionError, ValueError) as error:
+        print(f"rayshim {command}: {error}", file=sys.stderr)
+        return 1
     try:
         return {"list": _list, "get": _get, "summary": _summary}[command](wanted)
     except (RayStateApiException, ValueError) as error:
@@ -33,6 +31,19 @@ def main(command, argv):
         return 1
     finally:
         api.shutdown()
+
+
+def _address(given):
+    """The address of the session to ask. ConnectionError: there is none, or there are several and none was given."""
+    facts = heads.find(given or "auto")
+    if facts is None and given not in (None, "auto"):
+        raise ConnectionError(f"no session of this user has the address {given}. `rayshim status` shows those that run")
+    if facts is None:
+        raise ConnectionError(
+            "no session of this user is running here. `rayshim start --head`, or a program that calls init(), starts one. Sessions with another "
+            "temporary directory (RAY_TMPDIR), or all in one process (placement='inline'), are not found"
+        )
+    return facts["address"]
 
 
 def _names(without=()):
@@ -187,6 +198,11 @@ def _parser(command):
         parser.add_argument("id", help="the id, as `rayshim list` shows it")
     elif command == "summary":
         parser.add_argument("resource", choices=["actors", "tasks", "objects"])
-    for name in ("--address", "--timeout"):
-        parser.add_argument(name, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--address",
+        metavar="HOST:PORT",
+        help="the session to ask, as `rayshim status` shows it (default: that of the head that was started last; if there is none, of the one "
+        "program that runs)",
+    )
+    parser.add_argument("--timeout", help=argparse.SUPPRESS)
     return parser

@@ -116,6 +116,8 @@ def look(kind, directory=None, port=None):
     for (place, _), answer in zip(connections, attached.ask_all([connection for _, connection in connections])):
         if isinstance(answer, TimeoutError):
             silent.append(place.pid)
+        elif isinstance(answer, ConnectionError):  # it has ended meanwhile
+            rendezvous.withdraw_if_stale(place)
         elif not isinstance(answer, BaseException) and _is_whole(answer):
             answers.append({**answer, "place": place})
     return sorted(answers, key=lambda facts: -facts["started"]), silent

@@ -83,6 +83,12 @@ def connect(place):
     return None
 
 
+def withdraw_if_stale(place):
+    """Removes the socket if no process listens there any more."""
+    if (connection := connect(place)) is not None:
+        connection.close()
+
+
 def _parsed(name):
     """(kind, port, pid) of the name of a socket of this container, or None."""
     match = re.fullmatch(rf"({HEAD}|{OWN})-(\d+)-(\d+){places.namespace()}", name)

@@ -1,6 +1,7 @@
 """Where the sockets of sessions lie, and that none stays."""
 
 import os
+import select
 import signal
 import stat
 import subprocess
@@ -109,6 +110,16 @@ def test_a_socket_whose_process_runs_but_no_longer_listens_is_removed_by_who_ask
     listener.close()
     assert (folder / place.name).exists()
     assert heads.running() == []
+    assert not (folder / place.name).exists()
+
+
+def test_a_socket_whose_process_ends_while_it_is_asked_is_removed_by_who_asks(folder):
+    listener, place = heads.listen(6379)
+    asked = threading.Thread(target=heads.running)
+    asked.start()
+    processes.wait_until(lambda: select.select([listener], [], [], 0)[0], 30, "heads.running has connected")
+    listener.close()
+    asked.join()
     assert not (folder / place.name).exists()
 
 
