@@ -202,8 +202,17 @@ def test_a_node_is_neither_called_nor_bound_again(ray):
 
 def test_binding_wrong_arguments_to_a_method_fails_there(ray):
     actor = counter(ray).remote()
-    with pytest.raises(TypeError, match="too many positional arguments"):
+    text = r"too many positional arguments\. The function `add` has a signature `\(n\)`, but the given arguments to `bind` doesn't match\. "
+    with pytest.raises(TypeError, match=text + r"args: \(1, 2, 3\)\. kwargs: {}\."):
         actor.add.bind(1, 2, 3)
+
+
+def test_a_method_of_a_bound_class_is_only_bound(ray):
+    node = counter(ray).bind()
+    with pytest.raises(TypeError, match="'_UnboundClassMethodNode' object is not callable"):
+        node.add(1)
+    with pytest.raises(AttributeError, match=r"\.remote\(\) cannot be used on ClassMethodNodes\. Use \.bind\(\) instead"):
+        node.add.remote(1)
 
 
 def test_a_function_of_each_node_children_first(ray):

@@ -92,7 +92,7 @@ def _bind(method, args, kwargs, options):
     of_class = handle._info.methods[method.name]
     results, signature = of_class.results, of_class.signature
     if signature is not None:
-        signature.check(args, kwargs)
+        signature.check(args, kwargs, bound=True)
     given = options.get("num_returns")
     return binding.nodes().class_node.bind_method(
         handle, method.name, args, kwargs, options, results if given is None else given

@@ -87,8 +87,9 @@ class Signature:
         self._slots.update((name, _OPTIONAL if optional else _REQUIRED) for name, optional in kwonly)
         self._open = _VAR_KEYWORD in kinds
 
-    def check(self, args, kwargs):
-        """Raises TypeError if the arguments do not fit: the error of `inspect.Signature.bind`, with the call and its place."""
+    def check(self, args, kwargs, bound=False):
+        """Raises TypeError if the arguments do not fit: the error of `inspect.Signature.bind`, with the call and its place. `bound`: they were given to
+        `bind`, not to `remote`."""
         if not self._accepts(len(args), kwargs):
             import inspect
 
@@ -106,6 +107,11 @@ class Signature:
             try:
                 full.bind(*args, **kwargs)
             except TypeError as error:
+                if bound:
+                    raise TypeError(
+                        f"{error}. The function `{self.of.rpartition('.')[2]}` has a signature `{repr(self).removeprefix('Signature')}`, but the given "
+                        f"arguments to `bind` doesn't match. args: {args}. kwargs: {kwargs}. (at {calling()})"
+                    ) from None
                 raise TypeError(f"{error}: {self._told(args, kwargs)}") from None
 
     def _told(self, args, kwargs):

@@ -58,20 +58,20 @@ class ClassNode(DAGNode):
                 f".bind() cannot be used again on {type(self)} (at {calling()}: bind one of its methods, node.method.bind())"
             )
         getattr(self._body, name)  # AttributeError if the class has no such method
-        return _UnboundMethod(self, name)
+        return _UnboundClassMethodNode(self, name)
 
     def __str__(self) -> str:
         return get_dag_node_str(self, str(self._body))
 
 
-class _UnboundMethod:
+class _UnboundClassMethodNode:
     """A method of a ClassNode."""
 
     def __init__(self, actor, name, options=None):
         self._actor, self._name, self._options = actor, name, options or {}
 
     def options(self, **options):
-        return _UnboundMethod(self._actor, self._name, options)
+        return _UnboundClassMethodNode(self._actor, self._name, options)
 
     def bind(self, *args, **kwargs):
         # The call before it on the same actor is a child of this one: executing the graph makes them in order.
