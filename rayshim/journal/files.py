@@ -288,6 +288,7 @@ _ANSWERS = {
     "kill": _maybe(lambda value: type(value) is list and len(value) == 2 and _text(value[0]) and _count(value[1])),
     "cancel": _maybe(_tag),
     "clock": lambda value: type(value) in (int, float),
+    "uuid": lambda value: type(value) is int and 0 <= value < 1 << 128,
 }
 
 

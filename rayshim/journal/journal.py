@@ -52,7 +52,7 @@ from rayshim.errors.exceptions import ReplayError
 from rayshim.journal import checking, driver_state, files, replaying
 from rayshim.journal.files import life
 from rayshim.journal.recording import call_lines, function_of, site
-from rayshim.session import libraries, session
+from rayshim.session import repeatable, session
 
 FORMAT = 6
 _journal: Any = None  # this process's Journal
@@ -176,7 +176,7 @@ class Journal:
         """The answer to a question that only physical time can answer, as JSON.
 
         Arguments:
-            kind: "get", "wait", "kill", "cancel" or "clock".
+            kind: "get", "wait", "kill", "cancel", "clock" or "uuid".
             frame: of the caller, which is the program's or is called from there.
             ask: asks the clock and gives its answer, which the journal gets.
             repeat: in a replay, called with the recorded answer: waits until that holds here, too.
@@ -308,7 +308,7 @@ def begin(settings, others_run):
     for name, hook in {"result": _result, **hooks}.items():
         _core.set_hook(name, hook)
     if session.current is None or session.current.driver is not None:  # the driver's process
-        libraries.journaled = _clock
+        repeatable.journaled = _outside_value
 
 
 def before_end():
@@ -338,7 +338,7 @@ def end(settings):
             f"rayshim: the program has ended earlier than in its journal, where it next {printable(rest)}. This replay repeats only the part before that",
             file=sys.stderr,
         )
-    _journal = libraries.journaled = None
+    _journal = repeatable.journaled = None
     seeding.stop()
 
 
@@ -367,9 +367,9 @@ def kill(link, end, frame):
     _journal.answered("kill", frame, ask, repeat)
 
 
-def _clock(read):
-    """The value of `read`, a function of the module `time`, for a library that decides by it what it asks next."""
-    return _journal.answered("clock", sys._getframe(2), read, lambda value: None)
+def _outside_value(kind, read):
+    """The value of `read`, "clock" or "uuid", for a library that decides by it what it asks next."""
+    return _journal.answered(kind, sys._getframe(2), read, lambda value: None)
 
 
 def cancel(ref, end, frame):

@@ -6,12 +6,12 @@ ever loaded. `rayshim/over/` has the few modules that stand for internals of Ray
 
 import os
 import sys
-import time
 from functools import cache
 from importlib.machinery import SourceFileLoader
 
 from reactor.runtime import early_zygote
 
+from rayshim.session import repeatable
 from rayshim.session.version import RAY_VERSION
 
 OVER = "rayshim.over"
@@ -138,27 +138,8 @@ class _Source(SourceFileLoader):
             if there is module:
                 sys.modules.pop(ours, None)
             raise
-        if self.name.startswith(_BY_CLOCK) and vars(module).get("time") is time:
-            module.time = _Clock()  # pyright: ignore[reportAttributeAccessIssue]
-
-
-#: Modules of Tune that look at the clock to decide what they ask and call next. A journal has what they saw.
-_BY_CLOCK = ("ray.air.execution.", "ray.tune.execution.")
-#: In a run with a journal: takes a function of the module `time`, and gives its value, or the one in the journal.
-journaled = None
-
-
-class _Clock:
-    """The module `time` for the modules _BY_CLOCK."""
-
-    def __getattr__(self, name):
-        return getattr(time, name)
-
-    def monotonic(self):
-        return time.monotonic() if journaled is None else journaled(time.monotonic)
-
-    def time(self):
-        return time.time() if journaled is None else journaled(time.time)
+        if self.name.startswith("ray.tune.") or self.name.startswith("ray.air.execution."):
+            repeatable.mend(module)
 
 
 def new_imports(for_new_zygote=False):

@@ -242,6 +242,47 @@ def test_tuner_runs_its_trials(tmp_path):
     assert run(TUNER, tmp_path).splitlines()[-1] == "best {'x': 5} 3 True"
 
 
+STOPPED_EARLY = """
+import os, time, ray
+from ray import tune
+from ray.tune.schedulers import ASHAScheduler
+
+def trial(config):
+    for step in range(6):
+        time.sleep(int.from_bytes(os.urandom(1), "little") / 10000)
+        tune.report({"score": (config["x"] * 7 % 5) * step})
+
+if __name__ == "__main__":
+    ray.init(num_cpus=3)
+    scheduler = ASHAScheduler(max_t=6, grace_period=1, reduction_factor=2)
+    tuner = tune.Tuner(
+        trial,
+        param_space={"x": tune.grid_search(list(range(8)))},
+        tune_config=tune.TuneConfig(metric="score", mode="max", scheduler=scheduler),
+        run_config=tune.RunConfig(storage_path=os.path.abspath("out"), verbose=0),
+    )
+    print([(r.metrics["trial_id"], r.metrics["training_iteration"]) for r in tuner.fit()])
+"""
+
+
+def test_a_replay_of_a_tuner_that_stops_trials_by_arrival_stops_the_same_ones(tmp_path):
+    (tmp_path / "program.py").write_text(STOPPED_EARLY)
+    printed = []
+    for option in ("--record", "--replay"):
+        done = subprocess.run(
+            [sys.executable, "-W", "ignore", "-m", "rayshim", option, "journal", "program.py"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=190,
+        )
+        assert done.returncode in (0, 3) and "ReplayError" not in done.stderr, (
+            done.stdout + done.stderr
+        )  # 3: the values have times
+        printed.append(done.stdout.splitlines()[-1])
+    assert len(set(printed)) == 1, printed
+
+
 TRAINER = """
 import ray.train
 from ray.train import RunConfig, ScalingConfig
