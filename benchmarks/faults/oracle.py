@@ -282,6 +282,8 @@ class _Judge:
         restarts = self.actors[call.actor][2]
         if restarts and call.retries >= 0 and self.deaths(call.actor, t, call.sent_at) > call.retries:
             legal.add("ActorUnavailableError")
+        if restarts and call.retries == 0 and self.may_restart_at(call.actor, call.sent_at):
+            legal.add("ActorUnavailableError")
         return legal
 
     def cancel_of(self, name, t):
@@ -311,6 +313,12 @@ class _Judge:
     def may_begin_at(self, actor, t):
         """Whether `actor` may have been in its constructor at the time `t`, in a process of others: none of its lives that had begun went on."""
         return not any(begun <= t < self.strikes.get(pid, float("inf")) for pid, begun in self.lives[actor].values())
+
+    def may_restart_at(self, actor, t):
+        """Whether `actor` may have died before the time `t` and not yet be made anew, however long that takes on a busy machine."""
+        return self.may_begin_at(actor, t) and any(
+            self.strikes.get(pid, float("inf")) <= t for pid, _ in self.lives[actor].values()
+        )
 
     def may_be_dead(self, actor, t):
         _, _, restarts, _, facts = self.actors[actor]
