@@ -230,7 +230,7 @@ class Recording:
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Recording:
-        """The recording that `to_dict` gave. An operation's results may be their number, when no more is known."""
+        """The recording that `to_dict` gave."""
         return cls(
             segments=tuple(map(_segment, data.get("segments", ()))),
             successors={(i, j): count for i, j, count in data.get("successors", ())},
@@ -263,9 +263,8 @@ def _segment(fields):
 
 
 def _operation(fields):
-    results = fields.get("results", ())
-    known = (Result(),) * results if isinstance(results, int) else tuple(Result(**result) for result in results)
-    return Operation(**{**fields, "sources": _sources(fields.get("sources", ())), "results": known})
+    results = tuple(Result(**result) for result in fields.get("results", ()))
+    return Operation(**{**fields, "sources": _sources(fields.get("sources", ())), "results": results})
 
 
 def _sources(listed):

@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reactor.printable import printable
-from reactor.record import Divergence, Recording
+from reactor.record import Divergence
 
 if TYPE_CHECKING:
     from reactor.draw.timings import Timings
     from reactor.graph import Graph
+    from reactor.record import Recording
 
 _COUNTS = (
     "segments",
@@ -48,13 +49,10 @@ class Report:
             calls has "by" and "while", the caller and the unfinished call for which it does not wait any more, and "calls", the called methods.
 
     Arguments:
-        data: a mapping with some of these keys (a missing count is 0), or a `reactor.record.Recording`. The counters of a recording are
-            used where it has them; the others are computed from its segments.
+        data: a mapping with some of these keys; a missing count is 0.
     """
 
-    def __init__(self, data: Recording | Mapping[str, Any]) -> None:
-        if isinstance(data, Recording):
-            data = _counted(data)
+    def __init__(self, data: Mapping[str, Any]) -> None:
         unknown = set(data) - {*_COUNTS, "placement", "divergences", "arrivals"}
         if unknown:
             raise ValueError(
@@ -113,27 +111,6 @@ class Report:
         counts = ", ".join(f"{name}={value}" for name, value in self._counts.items() if value)
         return f"<Report {counts}, {len(self.divergences)} divergences>"
 
-
-def _counted(recording):
-    typed = pickled = 0
-    for segment in recording.segments:
-        for operation in segment.operations:
-            results = () if operation.is_put else operation.results  # the value of a put is its source
-            for value in (*(s for s in operation.sources if s.kind == "value"), *results):
-                typed += value.bytes * segment.runs * value.typed
-                pickled += value.bytes * segment.runs * (not value.typed)
-    computed = {
-        "segments": len(recording.segments),
-        "segment_runs": sum(segment.runs for segment in recording.segments),
-        "calls_total": sum(segment.calls * segment.runs for segment in recording.segments),
-        "calls_replayed": sum(segment.calls * segment.replays for segment in recording.segments),
-        "bytes_typed": typed,
-        "bytes_pickled": pickled,
-        "wakes": sum(segment.wakes for segment in recording.segments),
-        "sleeps": sum(segment.sleeps for segment in recording.segments),
-    }
-    counted = {name: recording.counters[name] for name in _COUNTS if name in recording.counters}
-    return {**computed, **counted, "divergences": recording.divergences}
 
 
 class RecordedGraph:

@@ -25,15 +25,6 @@ def test_survives_json():
     assert Recording.from_dict(data) == recording()
 
 
-def test_results_may_be_given_as_their_number():
-    data = {
-        "segments": [
-            {"caller": "driver", "operations": [{"target": "f", "method": "", "site": "a.py:1", "results": 2}]}
-        ]
-    }
-    assert Recording.from_dict(data).segments[0].operations[0].results == (Result(), Result())
-
-
 def test_prints_each_operation_with_its_site_and_where_its_arguments_come_from():
     text = str(recording())
     assert "#0 Env#3.step(int) -> float32[4]   train.py:41" in text
