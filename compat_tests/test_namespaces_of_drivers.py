@@ -2,7 +2,7 @@
 
 import pytest
 
-from compat_tests.test_more_drivers import run
+from compat_tests.test_joining_drivers import run
 
 pytestmark = pytest.mark.needs_processes
 

@@ -1,10 +1,8 @@
-"""Names of Ray that few programs use, and what they do."""
+"""Helpers in Ray's own modules that programs import: cloudpickle's, those of runtime environments, states, compiled graphs and groups."""
 
-import importlib.util
-import inspect
+import importlib
 import io
 import json
-import os
 import pickle
 import uuid
 
@@ -13,79 +11,6 @@ import pytest
 
 def module(ray, name):
     return importlib.import_module(f"{ray.__name__}.{name}")
-
-
-def test_an_actor_class_tells_its_options(ray):
-    @ray.remote(num_cpus=0.5, resources={"x": 1})
-    class WithOptions:
-        pass
-
-    @ray.remote
-    class Plain:
-        pass
-
-    assert WithOptions._default_options == {"num_cpus": 0.5, "resources": {"x": 1}} and Plain._default_options == {}
-    told = WithOptions.__ray_metadata__
-    assert (told.num_cpus, told.resources, told.max_restarts, told.max_task_retries, told.memory) == (0.5, {"x": 1}, 0, 0, None)
-    assert Plain.__ray_metadata__.num_cpus is None and Plain.__ray_metadata__ is Plain.__ray_metadata__
-
-
-def test_an_actor_class_tells_its_methods(ray):
-    @ray.remote
-    class Counter:
-        def __init__(self, start, step=1):
-            pass
-
-        def plain(self, x, *, y=2):
-            pass
-
-        @ray.method(num_returns=2, max_task_retries=3)
-        def two(self):
-            pass
-
-        def stream(self):
-            yield 1
-
-        @staticmethod
-        def static(a):
-            pass
-
-        @classmethod
-        def of_class(cls, b):
-            pass
-
-    methods = Counter.__ray_metadata__.method_meta
-    own = ("__init__", "plain", "two", "stream", "static", "of_class")
-    assert set(own) < set(methods.methods) and {"__ray_ready__", "__ray_call__", "__ray_terminate__"} < set(methods.methods)
-    assert {name: [p.name for p in methods.signatures[name] if p.name != "_ray_trace_ctx"] for name in own} == {
-        "__init__": ["start", "step"], "plain": ["x", "y"], "two": [], "stream": [], "static": ["a"], "of_class": ["b"]
-    }
-    assert methods.signatures["plain"][1].kind is inspect.Parameter.KEYWORD_ONLY and methods.signatures["plain"][1].default == 2
-    assert methods.num_returns["two"] == 2 and methods.num_returns["plain"] is None and methods.max_task_retries == {"two": 3}
-    assert [name for name, found in methods.method_is_generator.items() if found] == ["stream"]
-    assert not methods.has_tensor_transport_methods and methods.concurrency_group_for_methods == {}
-
-
-def test_the_modified_class_of_an_actor_class_is_a_subclass_of_the_programs(ray):
-    class Plain:
-        """Text."""
-
-        def f(self):
-            return 3
-
-    found = ray.remote(Plain).__ray_metadata__.modified_class
-    assert found is not Plain and found.__mro__[1] is Plain and found.__ray_actor_class__ is Plain
-    assert (found.__name__, found.__module__) == ("Plain", __name__)
-    assert found().f() == 3 and found().__ray_ready__() and found().__ray_call__(lambda self, x: self.f() + x, 1) == 4
-
-    @ray.remote
-    class Derived(found):
-        def g(self):
-            return self.f() + 1
-
-    actor = Derived.remote()
-    assert ray.get([actor.f.remote(), actor.g.remote(), actor.__ray_call__.remote(lambda self: self.g())]) == [3, 4, 4]
-    ray.get(actor.__ray_ready__.remote())
 
 
 def test_cloudpickle_tells_what_cannot_be_pickled(bare_ray, capsys, monkeypatch):
@@ -127,15 +52,6 @@ def test_runtime_environments_are_merged(bare_ray):
     assert merge(outer, {"working_dir": "y"}) is None and merge(outer, {"env_vars": {"A": "2"}}) is None
     assert merge(outer, {"working_dir": "y", "env_vars": {"A": "2"}}, override=True) == {"working_dir": "y", "env_vars": {"A": "2"}}
     assert outer == {"working_dir": "x", "env_vars": {"A": "1"}}
-
-
-@pytest.mark.parametrize("name", ["common", "exception", "util", "api"])
-@pytest.mark.filterwarnings("ignore")
-def test_the_state_api_has_its_former_places(bare_ray, name):
-    former = module(bare_ray, f"experimental.state.{name}")
-    now = module(bare_ray, f"util.state.{name}" if name != "api" else "util.state")
-    public = {"common": "ListApiOptions", "exception": "RayStateApiException", "util": "convert_string_to_type", "api": "list_actors"}[name]
-    assert getattr(former, public) is getattr(now, public)
 
 
 @pytest.mark.parametrize(
@@ -181,20 +97,6 @@ def test_the_defaults_of_compiled_graphs(bare_ray):
     assert context.DEFAULT_MAX_INFLIGHT_EXECUTIONS == made.max_inflight_executions == 10
     assert context.DEFAULT_MAX_BUFFERED_RESULTS == made.max_buffered_results == 1000
     assert context.DEFAULT_OVERLAP_GPU_COMMUNICATION is made.overlap_gpu_communication is False
-
-
-def test_a_pool_has_its_actors(ray):
-    multiprocessing = module(ray, "util.multiprocessing")
-    former = module(ray, "experimental.multiprocessing")
-    assert module(ray, "util.multiprocessing.pool").RAY_ADDRESS_ENV == "RAY_ADDRESS"
-    assert issubclass(former.Pool, multiprocessing.Pool) and former.TimeoutError is multiprocessing.TimeoutError
-    pool = former.Pool(2)
-    try:
-        assert pool.map(abs, [-1, -2]) == [1, 2]
-        assert len(pool._actor_pool) == 2 and sorted(count for _, count in pool._actor_pool) == [1, 1]
-        ray.get([actor.ping.remote() for actor, _ in pool._actor_pool])
-    finally:
-        pool.terminate()
 
 
 def test_names_under_which_the_members_of_a_group_meet(ray):
@@ -254,40 +156,3 @@ def test_details_of_a_job_as_json(bare_ray):
     assert told.startswith('{"type":"SUBMISSION","job_id":null,') and '"entrypoint":"é"' in told
     assert json.loads(told) == details.model_dump() and list(details.model_dump())[-1] == "driver_exit_code"
     assert details.driver_info.model_dump_json() == '{"id":"1","node_ip_address":"2","pid":"3"}'
-
-
-def test_former_names_of_private_modules(ray):
-    private = module(ray, "_private.worker")
-    assert ray.worker.global_worker is private.global_worker and ray.worker.get is private.get
-    assert ray.state.jobs() == module(ray, "_private.state").jobs()
-    assert ray.serialization.SerializationContext is module(ray, "_private.serialization").SerializationContext
-    context = ray.serialization.SerializationContext(None)
-    assert context.serialize(b"x" * 1000).total_bytes >= 1000
-    with pytest.raises(AttributeError):
-        ray.worker.no_such_name
-    with pytest.raises(AttributeError):
-        ray.state.no_such_name
-
-
-def test_functions_that_start_a_session(bare_ray):
-    assert {"get", "put", "wait", "get_actor", "get_runtime_context"} < bare_ray.AUTO_INIT_APIS
-    assert {"init", "remote", "shutdown"} < bare_ray.NON_AUTO_INIT_APIS and not bare_ray.AUTO_INIT_APIS & bare_ray.NON_AUTO_INIT_APIS
-    assert not bare_ray.is_initialized()
-
-
-@pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="one of these modules is that of Ray's package")
-def test_modules_of_earlier_releases_without_a_session(scripts):
-    source = """
-        import warnings
-
-        warnings.simplefilter("ignore")
-        import ray
-        from ray._private.gcs_utils import ActorTableData
-        from ray._private.memory_monitor import MemoryMonitor, RayOutOfMemoryError, get_top_n_memory_usage
-        from ray.experimental.state.custom_types import TypeActorStatus
-
-        used, total = MemoryMonitor().get_memory_usage()
-        print(0 < used < total, "ALIVE" in TypeActorStatus.__args__, ActorTableData(pid=3).pid)
-        print(get_top_n_memory_usage(1).startswith("PID"), ray.log.__name__, bool(ray.ray_constants.DEFAULT_PORT))
-    """
-    assert scripts.run(source).split() == ["True", "True", "3", "True", "ray._private.log", "True"]
