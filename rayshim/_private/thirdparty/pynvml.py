@@ -1,10 +1,9 @@
-"""`ray._private.thirdparty.pynvml`: NVIDIA's Python interface to its management library (NVML), which Ray brings along.
-
-The whole of it where the package nvidia-ml-py is installed. Without it, the functions that frameworks use to look at the machine's GPUs: number,
-name, UUID and memory. They call libnvidia-ml.so.1, which comes with NVIDIA's driver.
-"""
+"""`ray._private.thirdparty.pynvml`: NVIDIA's Python interface to its management library (NVML), which Ray brings along. Here it is the package
+nvidia-ml-py."""
 
 try:
     from pynvml import *  # noqa: F403
-except ImportError:
-    from rayshim._private.thirdparty.nvml import *  # noqa: F403
+except ImportError as error:
+    raise ImportError(
+        f"{__name__} is the package nvidia-ml-py, which is not installed: `pip install nvidia-ml-py`", name="pynvml"
+    ) from error
