@@ -2,6 +2,8 @@
 
 import types
 
+from reactor.code import closure, names
+
 
 class NotPicklable(TypeError):
     """The error. It has the whole `value` and the `reason`, so that a higher layer can make its own message. It is pickled as a plain TypeError."""
@@ -106,16 +108,11 @@ def _reduced(value):
 
 def _used_by(function):
     """What a function uses of other scopes: variables, default values, attributes of its own; last its class, if it uses `super()`."""
-    code, name = function.__code__, function.__qualname__
-    cells = dict(zip(code.co_freevars, function.__closure__ or (), strict=False))
-    own_class = cells.pop("__class__", None)
-    for variable, cell in cells.items():
-        try:
-            value = cell.cell_contents
-        except ValueError:  # it is not set yet
-            continue
+    name, outer = function.__qualname__, closure(function)
+    own_class = outer.pop("__class__", None)
+    for variable, value in outer.items():
         yield _Place(variable, note=f"{variable} is a variable of an outer function that {name} uses"), value
-    for variable in _names(code):
+    for variable in names(function.__code__):
         if variable in function.__globals__:
             yield (
                 _Place(variable, note=f"{variable} is a global variable that {name} uses"),
@@ -125,15 +122,7 @@ def _used_by(function):
     yield from ((_Place(f"a default value of {name}"), v) for v in function.__defaults__ or ())
     yield from ((_Place(f"the default value of {k} of {name}"), v) for k, v in (function.__kwdefaults__ or {}).items())
     if own_class is not None:
-        yield _Place(own_class.cell_contents.__qualname__), own_class.cell_contents
-
-
-def _names(code):
-    """The global names that this code and the functions in it use."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+        yield _Place(own_class.__qualname__), own_class
 
 
 def _members(cls):

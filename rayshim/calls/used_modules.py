@@ -9,6 +9,8 @@ import functools
 import sys
 import types
 
+from reactor import code
+
 from rayshim.errors.user_code import is_programs
 from rayshim.session import session
 
@@ -115,7 +117,7 @@ class _Found:
             if not is_programs(value.__code__.co_filename):
                 self._module_named(value.__module__)
                 return _given(value)
-            names = set(_names(value.__code__))
+            names = set(code.names(value.__code__))
             self._names(names)
             return _used(value, names)
         return []
@@ -151,28 +153,11 @@ def _used(function, names):
 
 def _given(function):
     """The values that were given to a function when it was made."""
-    cells = [cell.cell_contents for cell in function.__closure__ or () if _is_filled(cell)]
-    return [*cells, *(function.__defaults__ or ()), getattr(function, "__wrapped__", None)]
-
-
-def _names(code):
-    """The names that code uses, with functions and classes inside it."""
-    yield from code.co_names
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _names(constant)
+    return [*code.closure(function).values(), *(function.__defaults__ or ()), getattr(function, "__wrapped__", None)]
 
 
 def _is_module_of_program(value):
     return issubclass(type(value), types.ModuleType) and is_programs(getattr(value, "__file__", None) or "")
-
-
-def _is_filled(cell):
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
 
 
 def _file_of(module):

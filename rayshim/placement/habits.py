@@ -11,6 +11,7 @@ import types
 import weakref
 
 from reactor import _core, codec
+from reactor.code import closure, with_nested
 
 from rayshim.errors import user_code
 
@@ -137,14 +138,13 @@ class _Search:
             self.settable.update(dict.fromkeys(names, cls.__name__))
 
     def _of_function(self, function, of_class):
-        for name, cell in zip(function.__code__.co_freevars, function.__closure__ or ()):
-            value = _content(cell)
+        for name, value in closure(function).items():
             if not self._follow(value) and not _is_shareable(value):
                 return f"uses the variable {name} of the function around it, a {type(value).__name__}"
         for value in (*(function.__defaults__ or ()), *(function.__kwdefaults__ or {}).values()):
             if not self._follow(value) and not _is_shareable(value) and not _is_copied(function):
                 return f"uses a default argument of {function.__name__}, a {type(value).__name__}"
-        for code in _with_nested(function.__code__):
+        for code in with_nested(function.__code__):
             found = self._of_code(code, function, of_class)
             if found:
                 return found
@@ -277,20 +277,6 @@ _generator_of_random = random.random.__self__  # pyright: ignore[reportFunctionM
 
 def _generator_of_numpy():
     return getattr(sys.modules.get("numpy.random.mtrand"), "_rand", None)
-
-
-def _content(cell):
-    try:
-        return cell.cell_contents
-    except ValueError:  # empty
-        return None
-
-
-def _with_nested(code):
-    yield code
-    for constant in code.co_consts:
-        if isinstance(constant, types.CodeType):
-            yield from _with_nested(constant)
 
 
 def _is_shareable(value):
