@@ -78,9 +78,14 @@ def Leaver(ray, notes):
         def os_exit(self):
             os._exit(0)
 
-        def sleep(self, seconds):
-            time.sleep(seconds)
-            return seconds
+        def wait_at(self, gate):
+            gate.touch("begun")
+            gate.wait_for("open")
+            return "ended"
+
+        def exit_at(self, gate):
+            gate.touch("exit")
+            ray.actor.exit_actor()
 
     return ray.remote(Leaver)
 
@@ -208,9 +213,15 @@ def Async(ray):
         def exit_plain(self):
             ray.actor.exit_actor()
 
-        async def sleep(self, seconds):
-            await asyncio.sleep(seconds)
-            return seconds
+        async def wait_at(self, gate):
+            gate.touch("begun")
+            while not gate.is_open():
+                await asyncio.sleep(0.01)
+            return "ended"
+
+        async def exit_at(self, gate):
+            gate.touch("exit")
+            ray.actor.exit_actor()
 
     return ray.remote(Async)
 
@@ -223,22 +234,28 @@ def test_exit_actor_ends_an_async_actor_from_whatever_coroutine(ray, Async, meth
     died(ray, actor.here.remote())
 
 
-def test_calls_at_work_in_an_async_actor_end_before_it_leaves(ray, Async):
+def test_calls_at_work_in_an_async_actor_end_before_it_leaves(ray, Async, gate):
     actor = Async.remote()
     ray.get(actor.here.remote())
-    at_work = actor.sleep.remote(0.5)
-    time.sleep(0.1)
-    died(ray, actor.exit.remote())
-    assert ray.get(at_work) == 0.5
+    at_work = actor.wait_at.remote(gate)
+    gate.wait_for("begun")
+    end = actor.exit_at.remote(gate)
+    gate.wait_for("exit")
+    gate.open()
+    died(ray, end)
+    assert ray.get(at_work) == "ended"
 
 
-def test_calls_at_work_in_a_threaded_actor_end_before_it_leaves(ray, Leaver, notes):
+def test_calls_at_work_in_a_threaded_actor_end_before_it_leaves(ray, Leaver, notes, gate):
     actor = Leaver.options(max_concurrency=2).remote()
     ray.get(actor.here.remote())
-    at_work = actor.sleep.remote(0.5)
-    time.sleep(0.1)
-    died(ray, actor.exit.remote())
-    assert ray.get(at_work) == 0.5
+    at_work = actor.wait_at.remote(gate)
+    gate.wait_for("begun")
+    end = actor.exit_at.remote(gate)
+    gate.wait_for("exit")
+    gate.open()
+    died(ray, end)
+    assert ray.get(at_work) == "ended"
     assert "shutdown" in notes.seen(3)
 
 

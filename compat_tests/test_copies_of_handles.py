@@ -45,7 +45,10 @@ def test_a_copy_of_a_handle_keeps_the_actor_as_long_as_it_is_there(ray, named, w
     assert another == actor and hash(another) == hash(actor)
     del actor
     assert ray.get(another.ping.remote()) == "ping"
-    time.sleep(0.3)
+    other = named("other")
+    found_other = ray.get_actor("other")
+    del other
+    assert ends(ray, found_other)  # by then an actor that was let go earlier would have ended, too
     assert ray.get(found.ping.remote()) == "ping"
     del another
     assert ends(ray, found)

@@ -108,8 +108,7 @@ def test_a_worker_born_while_its_driver_dies_ends_whoever_inherits_it(scripts, m
     """)
     heir = scripts.start_command(sys.executable, "inherits.py", *scripts.backend.command("script.py"))
     heir.wait_for("ended with -9")
-    time.sleep(1)
-    assert marked(scripts.mark) == [heir.process.pid], describe(marked(scripts.mark))
+    wait_until(lambda: marked(scripts.mark) == [heir.process.pid], 20.0, "the workers of a killed driver are gone")
 
 
 @pytest.mark.needs_processes

@@ -1,9 +1,10 @@
 """What a streaming generator and its caller are told beside the values."""
 
 import importlib
-import time
 
 import pytest
+
+from compat_tests.processes import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore:num_returns='dynamic'")
 
@@ -83,14 +84,14 @@ def test_a_callback_is_told_when_nobody_holds_the_object_any_more(ray):
     assert worker.core_worker.add_object_out_of_scope_callback(ref, told.append)
     holder = Holder.remote()
     ray.get(holder.hold.remote([ref]))
-    del ref
-    time.sleep(0.2)
+    of_other = []
+    other = ray.put(b"y" * 200_000)
+    assert worker.core_worker.add_object_out_of_scope_callback(other, of_other.append)
+    del ref, other
+    wait_until(lambda: of_other)
     assert told == []
     ray.get(holder.let_go.remote())
-    deadline = time.monotonic() + 20
-    while told != [name] and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert told == [name]
+    wait_until(lambda: told == [name])
 
 
 @pytest.mark.rayshim_only("Ray 2.60 sends the statistics to what stands behind `yield from`, which a range and a list cannot take")

@@ -73,7 +73,8 @@ def test_tasks_of_one_environment_share_their_workers_and_with_no_other(ray):
     def pid():
         return os.getpid()
 
-    one, other = (pid.options(runtime_env=env(COMPAT_RUNTIME_ENV=value)) for value in "12")
+    # No other test has these: of two idle workers of one environment either may run the next task.
+    one, other = (pid.options(runtime_env=env(COMPAT_RUNTIME_ENV=f"shared {value}")) for value in "12")
     first = ray.get(one.remote())
     assert ray.get(other.remote()) != first and ray.get(pid.remote()) != first
     assert ray.get(one.remote()) == first

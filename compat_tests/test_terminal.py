@@ -30,6 +30,7 @@ class Terminal:
             env={**os.environ, "TERM": "dumb", "PYTHON_BASIC_REPL": "1", "IPYTHONDIR": str(directory / "ipython")})
         os.close(slave)
         self._output = bytearray()
+        self._seen = 0  # where the text ends that was waited for last
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
 
@@ -56,14 +57,24 @@ class Terminal:
 
     def wait_for(self, text, after=0):
         """Wait until the output has what matches `text`."""
+        def shown():
+            found = re.compile(text, re.MULTILINE).search(self.output, after)
+            self._seen = found.end() if found else self._seen
+            return found
+
         try:
-            processes.wait_until(lambda: re.search(text, self.output[after:], re.MULTILINE), 60, f"the terminal shows {text!r}")
+            processes.wait_until(shown, 60, f"the terminal shows {text!r}")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.output}") from None
 
     def answer(self, source, text):
         """Type `source`; wait for what matches `text`."""
         self.wait_for(text, self.type(source))
+
+    def end_input(self):
+        """Type Ctrl-D, at the prompt after the text that was waited for last: before it the terminal takes Ctrl-D for a zero byte."""
+        self.wait_for(r"(>>> |In \[\d+\]: )\Z", self._seen)
+        os.write(self._master, b"\x04")
 
     def finish(self):
         status = self.process.wait(60)
@@ -129,7 +140,7 @@ def test_functions_and_actors_are_typed_in_and_typed_again(prompt):
 
         'is', ray.get(double.remote(1)), ray.get(counter.add.remote(1))
         """, r"\('is', 3, 17\)$")
-    prompt.type("\x04")
+    prompt.end_input()
     assert prompt.finish() == 0
 
 
@@ -179,7 +190,7 @@ def test_ctrl_c_ends_the_wait_and_not_the_session(prompt, tmp_path):
     prompt.answer("\x03", "^KeyboardInterrupt")
     prompt.answer("'is', ray.get(counter.add.remote(1)), ray.wait([ref], timeout=0)[0]\n", r"\('is', 2, \[\]\)$")
     prompt.answer("ray.cancel(ref); ray.get(ref)\n", "^.*TaskCancelledError")
-    prompt.type("\x04")
+    prompt.end_input()
     assert prompt.finish() == 0
 
 
@@ -198,7 +209,7 @@ def test_a_script_ends_at_a_prompt_that_has_its_session(terminal, backend, tmp_p
     prompt.wait_for("^.*question")
     prompt.answer("ans" "wered\n", "^.*answered 6$")
     prompt.answer("'is', __name__, ray.get(double.remote(4))\n", r"\('is', '__main__', 8\)$")
-    prompt.type("\x04")
+    prompt.end_input()
     assert prompt.finish() == 0
 
 

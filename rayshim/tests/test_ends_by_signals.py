@@ -7,8 +7,10 @@ import sys
 import time
 
 import pytest
+from reactor.runtime import process_stat
 
 import rayshim as ray
+from compat_tests.processes import wait_until
 
 
 @ray.remote
@@ -31,7 +33,7 @@ def holder():
 
 def test_a_file_that_is_just_being_opened_is_left_alone(holder):
     pid = ray.get(holder.pid.remote())
-    time.sleep(0.1)  # it is idle
+    wait_until(lambda: process_stat.of_process(pid).state == "S")  # it is idle
     os.kill(pid, signal.SIGTERM)
     deadline = time.monotonic() + 20
     with pytest.raises(ray.exceptions.RayActorError, match="SIGTERM"):

@@ -7,6 +7,7 @@ import weakref
 import pytest
 
 import rayshim as ray
+from compat_tests.processes import wait_until
 from rayshim.calls.class_info import ClassInfo
 from rayshim.placement.packed import packed
 from rayshim.util.placement_group import placement_group, placement_group_table, remove_placement_group
@@ -85,7 +86,6 @@ def test_an_actor_killed_in_a_method_leaves_no_state_in_its_packed_worker(tmp_pa
                 time.sleep(0.001)
             ray.kill(actor)
         del actor
-        time.sleep(0.5)
-        assert ray.get(stays.tables.remote()) < before + 20
+        wait_until(lambda: ray.get(stays.tables.remote()) < before + 20)
     finally:
         ray.shutdown()

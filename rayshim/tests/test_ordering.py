@@ -1,6 +1,7 @@
 """What cannot be ordered, and what can never end: relaxed with a warning, or an error that says who waits for whom."""
 
 import math
+import signal
 import subprocess
 import sys
 import textwrap
@@ -9,6 +10,7 @@ import time
 import pytest
 
 import rayshim as ray
+from compat_tests.processes import wait_until
 
 
 @pytest.fixture(params=["isolated", "packed"])
@@ -202,29 +204,33 @@ def test_wrong_orders_are_refused(wrong):
         ray.init(**wrong)
 
 
-def test_usr1_shows_who_waits_for_whom_and_where():
+def test_usr1_shows_who_waits_for_whom_and_where(tmp_path):
     program = textwrap.dedent(
         """
-        import os, signal, threading, time
+        import os, time
         import rayshim as ray
         ray.init(num_cpus=4)
         @ray.remote
         class Slow:
             def sleep(self):
-                time.sleep(2)
+                open("sleeps", "w").close()
+                while not os.path.exists("shown"):
+                    time.sleep(0.01)
         @ray.remote
         def task(refs):
             return ray.get(refs[0])
-        ref = task.remote([Slow.remote().sleep.remote()])
-        threading.Timer(1.2, os.kill, (os.getpid(), signal.SIGUSR1)).start()
-        ray.get(ref)
+        ray.get(task.remote([Slow.remote().sleep.remote()]))
         """
     )
-    shown = subprocess.run([sys.executable, "-"], input=program, capture_output=True, text=True, timeout=50)
-    assert shown.returncode == 0, shown.stderr
-    assert "the driver" in shown.stderr and "for a task (pid" in shown.stderr
-    assert "for Slow (actor" in shown.stderr
-    assert "in sleep" in shown.stderr  # the stack
+    wanted = ("the driver", "for a task (pid", "for Slow (actor", "in sleep")  # the last is of the stack
+    with (tmp_path / "shown_so_far").open("w") as errors:
+        process = subprocess.Popen([sys.executable, "-c", program], stderr=errors, cwd=tmp_path)
+    wait_until((tmp_path / "sleeps").exists, 50)
+    while process.poll() is None and not all(text in (tmp_path / "shown_so_far").read_text() for text in wanted):
+        process.send_signal(signal.SIGUSR1)
+        time.sleep(0.1)  # the task may not wait yet
+    (tmp_path / "shown").touch()
+    assert process.wait(50) == 0, (tmp_path / "shown_so_far").read_text()
 
 
 def test_what_one_process_sends_out_of_turn_is_put_in_turn():

@@ -95,10 +95,9 @@ def two():
 
 def test_the_process_of_a_neighbour_goes_on():
     a, b = two()
-    of_a, of_b = ray.get([a.start.remote(), b.start.remote()])
+    of_a, of_b = ray.get([a.start_stubborn.remote(), b.start.remote()])
     ray.kill(a)
-    wait_until(lambda: gone(of_a))
-    time.sleep(0.4)  # longer than until it would be killed
+    wait_until(lambda: gone(of_a))  # by SIGKILL, which comes last
     assert not gone(of_b)
     del b
     wait_until(lambda: gone(of_b))
@@ -137,10 +136,9 @@ def test_a_pool_that_others_use_goes_on(use):
     a, b = two()
     assert ray.get(getattr(a, use).remote(-1)) == 1
     assert ray.get(getattr(b, use).remote(-2)) == 2
-    ended = ray.get(a.start.remote())
+    ended = ray.get(a.start_stubborn.remote())
     ray.kill(a)
-    wait_until(lambda: gone(ended))
-    time.sleep(0.4)
+    wait_until(lambda: gone(ended))  # by SIGKILL, which comes last
     assert ray.get(getattr(b, use).remote(-3), timeout=30) == 3
 
 

@@ -10,6 +10,7 @@ import time
 import numpy as np
 import pytest
 from reactor import _core
+from reactor.runtime import process_stat
 from reactor.tests.calling import Died, Run, alive, end, wait_until
 
 CORES = len(os.sched_getaffinity(0))
@@ -234,7 +235,7 @@ def test_killing_an_actor_in_a_call_fails_that_call_and_those_queued(run):
     a, b = run.actor(Worker), run.actor(Worker, 5)
     pid = run.get(a.pid())
     refs = [a.sleep(60)] + [a.add(i) for i in range(50)]
-    time.sleep(0.05)
+    wait_until(lambda: refs[0].runner >= 0)
     end(pid)
     for ref in refs:
         with pytest.raises(Died):
@@ -330,6 +331,11 @@ def test_killing_the_driver_or_the_zygote_leaves_no_process(victim):
 # ---- waiting and waking
 
 
+def sleeps_in_call(call):
+    """Whether the process that runs this call sleeps."""
+    return call.runner >= 0 and process_stat.of_process(_core.proc_info(_core.slot_of(call.runner))["pid"]).state == "S"
+
+
 def test_an_idle_worker_is_woken_although_others_wait_inside_their_tasks(make_run):
     """A task worker that waits in get sleeps on the same bell as an idle one; a new task must wake one that can run it."""
     run = make_run(cpus=4)
@@ -338,15 +344,15 @@ def test_an_idle_worker_is_woken_although_others_wait_inside_their_tasks(make_ru
         for ref in [run.task(sleeping)(0.2, i) for i in range(4)]:  # four workers, all idle afterwards
             run.get(ref)
         blocker = run.actor(Worker)
-        slow = blocker.sleep(1.5)
+        pid = run.get(blocker.pid())
+        slow = blocker.sleep(600)
         waiting = [outer([slow]) for _ in range(3)]
-        wait_until(lambda: all(w.runner >= 0 for w in waiting))
-        time.sleep(0.3)
-        start = time.monotonic()
-        run.get(run.task(square)(2))
-        assert time.monotonic() - start < 0.8, "the task was run only when another one ended"
+        wait_until(lambda: all(map(sleeps_in_call, waiting)))
+        assert run.get(run.task(square)(2), 20) == 4  # and not only when another one has ended
+        end(pid)
         for ref in waiting:
-            run.get(ref)
+            with pytest.raises(Died):
+                run.get(ref)
 
 
 def test_an_actor_gets_the_resources_that_a_task_gives_back_at_that_moment(make_run):

@@ -66,7 +66,7 @@ def test_a_window_is_kept(run):
 
     completion, link = stream(run, stamped, window=2)
     wait_until(lambda: _core.item_state(link, completion) == ITEM)
-    time.sleep(0.3)
+    wait_until(_core.all_sleep)
     before = time.monotonic()
     values, _ = read(completion, link)
     assert [at < before for at in values] == [True, True, False, False, False, False]
