@@ -1,8 +1,8 @@
-"""Runs the frameworks' own tests of their controllers on Ray and on rayshim, and prints the table of docs/frameworks.md:
+"""Runs the frameworks' own tests of their controllers on Ray and on rayshim, and prints the table of docs/notes/programs-of-others.md:
 
     python -m compat_tests.coverage.controllers verl=DIRECTORY OpenRLHF=DIRECTORY ...
 
-Each directory is a checkout. controllers.txt says which tests run, and docs/frameworks.md what has to be installed for them.
+Each directory is a checkout. controllers.txt says which tests run, and docs/notes/programs-of-others.md what has to be installed for them.
 """
 
 import os
