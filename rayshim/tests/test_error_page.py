@@ -25,7 +25,9 @@ def texts():
 
 TEXTS = texts()
 MESSAGES = [
-    message for heading in re.findall(r"^### (.*)$", PAGE, re.MULTILINE) for message in re.findall(r"`([^`]+)`", heading)
+    message
+    for heading in re.findall(r"^### (.*)$", PAGE, re.MULTILINE)
+    for message in re.findall(r"`([^`]+)`", heading)
 ]
 
 
