@@ -22,6 +22,7 @@ OUTSIDE = {  # path on the site: path in the repository
         for path in (REPOSITORY / "benchmarks" / "plots").glob("*.png")
     },
 }
+_REASON = re.compile(r'(?m)^(```python) title="not run: .*"$')  # for the tests
 _IMAGE = re.compile(r"(!\[[^\]]*\]\(|<img src=\")docs/(?=assets/)")
 _LINK = re.compile(r"(?<!!)\[([^\]]*)\]\((?!\w+:)([^)#\s]*)(#[^)\s]*)?\)")
 
@@ -49,4 +50,5 @@ def on_page_markdown(markdown, page, config, files):
             return text if "`" in text else f"`{path}`"
         return f"[{text}]({posixpath.relpath(site, posixpath.dirname(here) or '.')}{anchor})"
 
+    markdown = _REASON.sub(r"\1", markdown)
     return _LINK.sub(link, _IMAGE.sub(r"\1", markdown) if "/" not in source else markdown)
