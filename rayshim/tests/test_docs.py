@@ -116,3 +116,11 @@ def test_each_answer_of_the_map_names_a_file_that_has_it():
             text = (REPOSITORY / path).read_text()
             for name in re.findall(r"(\w+)`", names):
                 assert re.search(rf"\b{name}\b", text), f"{name} is not in {path}: correct the table in CONTRIBUTING.md"
+
+
+def test_the_page_about_reports_has_their_keys():
+    import rayshim.plans.reporting
+
+    page = (REPOSITORY / "docs" / "reports-and-graphs.md").read_text()
+    keys = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
+    assert set(keys) == set(rayshim.plans.reporting.Report({}).to_dict())
