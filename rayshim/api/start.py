@@ -136,7 +136,8 @@ def init(
               call whose arguments or result differ, and `rayshim --replay` ends with status 3.
 
         seed: int. Each actor and task draws the same random numbers (`random`, `numpy.random`, `torch`) in every run and placement. Its own
-            seed is made from this number and from its place in the program. Default: a random seed.
+            seed is made from this number and from its place in the program. So do generators that it makes without a seed, such as
+            `numpy.random.default_rng()` or gymnasium's at `reset()`. Default: a random seed.
         replay_plans: False: rayshim does not learn the call patterns of the program. Results and speed stay the same; `graph` and
             placement="auto" do not work.
         trace: True: keep the times of calls and waits for `timeline`.

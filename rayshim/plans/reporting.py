@@ -112,7 +112,6 @@ class Report:
         return f"<Report {counts}, {len(self.divergences)} divergences>"
 
 
-
 class RecordedGraph:
     """The graph of the learned patterns of calls.
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from reactor import _core
 from reactor.runtime import random_memory, threads
-from reactor.runtime.seeding import GENERATORS, choose_by, entropy_of, is_being_imported, is_loaded, reseed
+from reactor.runtime.seeding import GENERATORS, choose_by, entropy_of, forget, is_being_imported, is_loaded, reseed
 
 
 class _Module(NamedTuple):
@@ -128,7 +128,8 @@ class ActorStates:
         if inner == _core.FORGET:
             for name in self._known.pop(outer, ()):
                 self._saved.pop((outer, name), None)
-            self._entropy.pop(outer, None)
+            if (entropy := self._entropy.pop(outer, None)) is not None:
+                forget(entropy)
             return
         if inner == _core.FRESH:
             return self._begin(outer)

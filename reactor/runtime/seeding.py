@@ -9,6 +9,8 @@ import os
 import random
 import sys
 
+from reactor.runtime.unseeded import Unseeded
+
 
 def _seed_numpy(entropy):
     words = [int.from_bytes(entropy[i : i + 4], "little") for i in range(0, 32, 4)]
@@ -54,12 +56,18 @@ def seed_imports(seed, tag):
 
 def choose_by(entropy_here):
     """A process of several actors: a generator that is imported here is seeded with `entropy_here()`, or not at all if that is None."""
-    _imports.entropy_here = entropy_here
+    _imports.entropy_here, _imports.of_one = entropy_here, False
+
+
+def forget(entropy):
+    """The actor or task that was seeded with these bytes in a process of several has ended."""
+    _unseeded.forget(entropy)
 
 
 def stop():
-    """Imports in this process seed nothing from now on."""
+    """Imports in this process seed nothing from now on, and generators without a seed begin with numbers of the operating system."""
     _imports.stop()
+    _unseeded.end()
 
 
 def is_loaded(name):
@@ -87,9 +95,13 @@ class _Imports:
         self._entropy = b""
         self._process = 0
         self.entropy_here = lambda: self._entropy
+        self.of_one = True  # whether the process runs one actor or task at a time
 
     def watch(self, entropy):
+        if self.of_one and entropy != self._entropy:
+            _unseeded.forget(self._entropy)
         self._entropy, self._process = entropy, os.getpid()
+        _unseeded.begin(is_loaded("numpy.random"))
         self._waiting = {name for name in GENERATORS if not is_loaded(name)}
         if self._waiting and self not in sys.meta_path:
             sys.meta_path.insert(0, self)
@@ -116,10 +128,16 @@ class _Imports:
         self._waiting.discard(name)
         if not self._waiting:
             self.stop()
-        # A forked child of the program has another state than its parent: what it imports is seeded from the operating system, as `random` is there.
-        entropy = self.entropy_here() if watched and os.getpid() == self._process else None
+        entropy = self.entropy_of_process() if watched else None
         if entropy is not None:
             _seed(GENERATORS[name], entropy)
+        if name == "numpy.random":
+            _unseeded.begin(True)
+
+    def entropy_of_process(self):
+        """`entropy_here()`; None in a forked child of the program, which has another state than its parent: there all is seeded from the operating
+        system, as `random` is."""
+        return self.entropy_here() if os.getpid() == self._process else None
 
 
 class _Loader:
@@ -141,3 +159,4 @@ class _Loader:
 
 
 _imports = _Imports()
+_unseeded = Unseeded(_imports.entropy_of_process)
