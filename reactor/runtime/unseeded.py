@@ -34,7 +34,7 @@ class Unseeded:
         numpy = sys.modules.get("numpy.random.bit_generator")
         if with_numpy and numpy is not None and len(self._undo) == 1:
             randbits = numpy.randbits
-            numpy.randbits = lambda count: self._entropy(count) or randbits(count)
+            vars(numpy)["randbits"] = lambda count: self._entropy(count) or randbits(count)
             self._undo.append(lambda: setattr(numpy, "randbits", randbits))
 
     def end(self):
