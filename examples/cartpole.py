@@ -21,10 +21,10 @@ class Player:
     def play(self, policy, seed):
         """Plays an episode; returns the number of its steps."""
         observation, _ = self.env.reset(seed=seed)
-        total, ended = 0, False
+        total, ended = 0.0, False
         while not ended:
             observation, reward, terminated, truncated, _ = self.env.step(int(observation @ policy > 0))
-            total += int(reward)
+            total += float(reward)
             ended = terminated or truncated
         return total
 
@@ -40,7 +40,7 @@ def main():
         returns = ray.get(calls)
         best = policies[np.argsort(returns)[-BEST:]]
         mean, spread = best.mean(axis=0), best.std(axis=0)
-        print(f"generation {generation}: mean return {np.mean(returns):.0f}, best {max(returns)}")
+        print(f"generation {generation}: mean return {np.mean(returns):.0f}, best {max(returns):.0f}")
     policy = ray.put(mean)
     evaluation = ray.get([players[i % PLAYERS].play.remote(policy, seed=1000 + i) for i in range(20)])
     print("solved" if np.mean(evaluation) >= 475 else "not solved", f"with a mean return of {np.mean(evaluation):.0f}")
