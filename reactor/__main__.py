@@ -73,11 +73,11 @@ def main(arguments=None):
         if options.trace:
             open(options.trace, "w").close()
     except (LFError, GraphError, OSError) as error:
-        return _told(error)
+        return _report(error)
     try:
         program.run()
     except LFError as error:  # in the value of a state variable
-        return _told(error)
+        return _report(error)
     except (ReactionError, WorkerError) as error:
         traceback.print_exception(error.__cause__)
         print(error, file=sys.stderr)
@@ -88,7 +88,7 @@ def main(arguments=None):
     return 0
 
 
-def _told(error):
+def _report(error):
     if isinstance(error, CodeError):
         traceback.print_exception(error.__cause__)
     print(error, file=sys.stderr)
@@ -118,7 +118,7 @@ def _draw(program, path):
     try:
         picture = import_module(f"reactor.draw.{kind}").render(program.graph)
     except ImportError as error:
-        return _told(error)
+        return _report(error)
     if path == "-":
         print(picture)
     else:

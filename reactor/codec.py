@@ -82,10 +82,10 @@ def dumps(value):
             return _dumped_deep(value)
         from reactor.picklability import explain
 
-        told = explain(value, error, _dumped)
-        if told is error:
+        explained = explain(value, error, _dumped)
+        if explained is error:
             raise
-        raise told from error
+        raise explained from error
 
 
 def _dumped(value):

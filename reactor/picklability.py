@@ -96,7 +96,7 @@ def _parts(value, place):
 
 
 def _reduced(value):
-    """What the value's class gives to pickle of it, which may be nothing."""
+    """The state that the value's class gives to pickle, which may be empty."""
     try:
         reduced = value.__reduce_ex__(4)
     except Exception:
@@ -107,7 +107,7 @@ def _reduced(value):
 
 
 def _used_by(function):
-    """What a function uses of other scopes: variables, default values, attributes of its own; last its class, if it uses `super()`."""
+    """The values that a function uses of other scopes: variables, default values, attributes of its own; last its class, if it uses `super()`."""
     name, outer = function.__qualname__, closure(function)
     own_class = outer.pop("__class__", None)
     for variable, value in outer.items():

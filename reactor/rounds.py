@@ -66,7 +66,7 @@ class Round:
 
     @property
     def work(self) -> float:
-        """What all calls take together."""
+        """The time of all calls together."""
         return sum(step.end - step.start for step in self.steps)
 
 
@@ -74,8 +74,8 @@ def main_rounds(recording: Recording, cores: int) -> list[Round]:
     """The Rounds of the driver's segments that ran again and again and took most of its time, at most three; the longest in all comes first."""
     driver = [s for s in recording.segments if s.caller == "driver" and s.seconds > 0]
     whole = sum(s.seconds for s in driver)
-    told = sorted((s for s in driver if s.runs >= _RUNS), key=lambda s: -s.seconds)[:_MOST]
-    return [round_of(s, recording.measured, recording.workers, cores) for s in told if s.seconds > _SHARE * whole]
+    longest = sorted((s for s in driver if s.runs >= _RUNS), key=lambda s: -s.seconds)[:_MOST]
+    return [round_of(s, recording.measured, recording.workers, cores) for s in longest if s.seconds > _SHARE * whole]
 
 
 def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[str, int], cores: int) -> Round:

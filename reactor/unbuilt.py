@@ -1,4 +1,4 @@
-"""What to do where Python finds the sources of this package without its native core."""
+"""The text of the remedy where Python finds the sources of this package without its native core."""
 
 import importlib.machinery
 import itertools

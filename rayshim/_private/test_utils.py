@@ -105,8 +105,8 @@ def wait_until_succeeded_without_exception(
             last = error
             time.sleep(retry_interval_ms / 1000)
     if raise_last_ex:
-        told = "".join(traceback.format_exception(last)) if last else ""
-        raise Exception(f"Timed out while testing, {told}")  # noqa: TRY002  Ray raises this class
+        text = "".join(traceback.format_exception(last)) if last else ""
+        raise Exception(f"Timed out while testing, {text}")  # noqa: TRY002  Ray raises this class
     return False
 
 

@@ -88,9 +88,9 @@ session.before_end.append(_ends)
 
 def get_dashboard_url():
     """The address of the dashboard, "host:port", "" without one. RaySystemError without a session."""
-    told = os.environ.get("RAY_OVERRIDE_DASHBOARD_URL")
-    if told is not None:
-        return told.partition("://")[2] or told
+    override = os.environ.get("RAY_OVERRIDE_DASHBOARD_URL")
+    if override is not None:
+        return override.partition("://")[2] or override
     global_worker.check_connected()
     return session.current.settings.get("dashboard", "")
 

@@ -141,10 +141,10 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
             raise ValueError(
                 f"{name} cannot be set when resource isolation is not enabled. Set enable_resource_isolation to True. ({at('init')})"
             )
-    told = gpus.visible()
-    if num_gpus is not None and told is not None and num_gpus > len(told):
+    visible_ids = gpus.visible()
+    if num_gpus is not None and visible_ids is not None and num_gpus > len(visible_ids):
         raise ValueError(
-            f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {told}. Give init(num_gpus=) at most {len(told)}, or list more GPUs in that variable (at {calling()})"
+            f"Attempting to start raylet with {num_gpus} GPU, but CUDA_VISIBLE_DEVICES contains {visible_ids}. Give init(num_gpus=) at most {len(visible_ids)}, or list more GPUs in that variable (at {calling()})"
         )
     if store is not None and not isinstance(store, (int, float)):
         raise TypeError(f"object_store_memory must be a number of bytes. ({at('init')}: it is {store!r})")
@@ -403,5 +403,5 @@ def _json_variable(name):
 def _gpu_count():
     import glob
 
-    there, told = len(glob.glob("/dev/nvidia[0-9]*")), gpus.visible()
-    return there if told is None else min(there, len(told))
+    there, visible_ids = len(glob.glob("/dev/nvidia[0-9]*")), gpus.visible()
+    return there if visible_ids is None else min(there, len(visible_ids))

@@ -18,8 +18,8 @@ from rayshim.session.version import VERSION
 
 
 @dataclass
-class Asked:
-    """What `init` was asked for.
+class AttachRequest:
+    """The arguments of `init` that decide which session the program joins.
 
     Attributes:
         address: as it was given.
@@ -177,8 +177,8 @@ def check(facts, given, accepted):
     their = "When connecting to an existing cluster, "
     for name in RAYS_OF_SESSION:
         if name in given:
-            told = "num_cpus and num_gpus" if name in ("num_cpus", "num_gpus") else name
-            raise ValueError(f"{their}{told} must not be provided. ({_where(facts)})")
+            option = "num_cpus and num_gpus" if name in ("num_cpus", "num_gpus") else name
+            raise ValueError(f"{their}{option} must not be provided. ({_where(facts)})")
     if accepted.get("_system_config"):
         raise ValueError(f"{their}_system_config must not be provided. ({_where(facts)})")
     if accepted.get("_enable_object_reconstruction"):

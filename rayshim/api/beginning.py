@@ -27,8 +27,8 @@ def begin(
     undo.callback(session.end)
     started = session.begin(session.Session(placement, driver))
     started.screen = screen
-    undo.callback(deadlock.withdraw_picture)
-    deadlock.offer_picture()
+    undo.callback(deadlock.remove_wait_report)
+    deadlock.install_wait_report()
     undo.callback(termination.end)
     termination.begin()
     with contextlib.suppress(Exception):  # stderr is no file

@@ -24,7 +24,7 @@ Y = TypeVar("Y")
 
 
 class _Decorator(Protocol):
-    """What `remote(num_cpus=1, ...)` gives."""
+    """The decorator that `remote(num_cpus=1, ...)` returns."""
 
     @overload
     def __call__(self, target: type[T], /) -> ActorClass[T]: ...

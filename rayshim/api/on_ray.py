@@ -56,7 +56,7 @@ def real():
 
 
 def _started_here(directory):
-    """What `ray start` has noted, or None."""
+    """The address that `ray start` has noted, or None."""
     try:
         with open(
             os.path.join(directory or os.environ.get("RAY_TMPDIR") or "/tmp", "ray", "ray_current_cluster")
@@ -245,7 +245,7 @@ def _is_ours(value):
 
 
 def _take_imported(taken):
-    """What the program's modules have imported by name: they get Ray's, which `isinstance` and `except` need."""
+    """Replaces the names that the program's modules have imported from here: they get Ray's, which `isinstance` and `except` need."""
     for module_name, module in list(sys.modules.items()):
         if module_name.partition(".")[0] in ("rayshim", "reactor", "ray") or not isinstance(module, types.ModuleType):
             continue
@@ -280,8 +280,8 @@ def _take_function(function, path):
         module, _, name = path.rpartition(".")
         body = f"    from {module} import {name} as real\n    return real(*args, **kwargs)"
     else:
-        told = f"{function.__name__}: only rayshim has that, and this program runs on a real Ray cluster"
-        body = f"    raise RuntimeError({told!r})"
+        message = f"{function.__name__}: only rayshim has that, and this program runs on a real Ray cluster"
+        body = f"    raise RuntimeError({message!r})"
     namespace = {}
     exec(f"def {function.__name__}(*args, **kwargs):\n{body}", namespace)
     before = function.__code__, function.__defaults__, function.__kwdefaults__

@@ -1,4 +1,4 @@
-"""What `init` returns. Only `init` imports this module: dataclasses would make `import rayshim` slower."""
+"""The value that `init` returns. Only `init` imports this module: dataclasses would make `import rayshim` slower."""
 
 from __future__ import annotations
 

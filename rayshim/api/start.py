@@ -196,7 +196,7 @@ def _attach(given):
     def named(*names):
         return {name: getattr(given, name) for name in names}
 
-    return attaching.Asked(
+    return attaching.AttachRequest(
         address=given.address,
         of_session=named(*arguments.RAYS_OF_SESSION, *arguments.OWN_OF_SESSION),
         of_driver=named("namespace", "runtime_env", "job_config", "logging_config"),
@@ -289,7 +289,7 @@ def _start_by_steps(given, undo):
         ordering=order,
         patience=budget,
         digesting=_digesting(journal is not None, given.digest),
-        keeping=journal is not None,
+        journaling=journal is not None,
         spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
         full_wait=arguments.full_wait(given.accepted),
         memory=arguments.memory(given.accepted),
@@ -327,7 +327,7 @@ def _journal(given, undo):
 
 
 def _offer(settings, directory):
-    """The socket on which other drivers may come to a new session, and what they are told of it; the session's address goes into its settings."""
+    """The socket on which other drivers may come to a new session, and the facts that they get of it; the session's address goes into its settings."""
     from rayshim.session import heads
 
     try:
@@ -336,8 +336,8 @@ def _offer(settings, directory):
         print(f"rayshim: {heads.not_found(error)}", file=sys.stderr)
         return None, None
     settings["place"], settings["address"] = place, f"{get_node_ip_address()}:{place.port}"
-    told = heads.about(settings["address"], place.port, settings["ordering"], settings["resources"])
-    return listener, {**told, "directory": heads.directory_of(directory)}
+    about = heads.about(settings["address"], place.port, settings["ordering"], settings["resources"])
+    return listener, {**about, "directory": heads.directory_of(directory)}
 
 
 def _identity(given, amounts):
@@ -361,7 +361,7 @@ def _identity(given, amounts):
         "labels": arguments.node_labels(given.labels, node, amounts),
         "alias": alias,
         "zygote_alias": alias,
-        "threads_said": num_threads.said_by_program(),
+        "threads_set_by_user": num_threads.is_set_by_user(),
         "driver": os.getpid(),
         "recording": given.recording,
         "trace": given.tracing,
@@ -400,9 +400,9 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
 
         journal.before_end()
     from rayshim.api import termination
-    from rayshim.ordering.deadlock import withdraw_picture
+    from rayshim.ordering.deadlock import remove_wait_report
 
-    withdraw_picture()
+    remove_wait_report()
     termination.end()
     orders.print_arrivals()
     ended = session.end()

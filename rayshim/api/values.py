@@ -56,14 +56,14 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
     Raises the exception of the call if it failed (in a list: of the first ref that failed), GetTimeoutError if a value is not
     ready in time, TypeError or ValueError if an argument is not a ref, ValueError for a ref of an earlier session.
     """
-    if session.held_up_by_get:
+    if session.warn_on_blocking_get:
         _warn_of_blocking()
     if session.owes_time and timeout is None:
         delays.before_get(object_refs)
     if _use_object_store:
         from rayshim.worker import direct
 
-        return direct.asked("store", functools.partial(get, timeout=timeout), object_refs)
+        return direct.get_with_mode("store", functools.partial(get, timeout=timeout), object_refs)
     if timeout is not None:
         timeout = seconds(timeout, "get")
     if type(object_refs) is ObjectRef:
@@ -126,7 +126,7 @@ def _warn_of_blocking():
     """As on Ray, once in the life of an async actor, unless the environment has RAY_WARN_BLOCKING_GET_INSIDE_ASYNC=0."""
     from rayshim.errors import logs
 
-    session.held_up_by_get = False
+    session.warn_on_blocking_get = False
     if not blocking_is_known() and is_on("RAY_WARN_BLOCKING_GET_INSIDE_ASYNC", "1"):
         logs.logger.warning(
             "Using blocking ray.get inside async actor. This blocks the event loop. Please use `await` on object ref with asyncio.gather if you "
@@ -208,9 +208,9 @@ def put(value: T, *, _owner: ActorHandle[Any] | None = None, _tensor_transport: 
             raise
         from reactor.picklability import short
 
-        from rayshim.errors.unpicklable import told
+        from rayshim.errors.unpicklable import serialization_error
 
-        raise told(error, f"the put value {short(value)}", at("put")) from error.__cause__
+        raise serialization_error(error, f"the put value {short(value)}", at("put")) from error.__cause__
 
 
 def wait(

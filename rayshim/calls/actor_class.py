@@ -217,7 +217,7 @@ class ActorClass(Generic[T]):
             facts["created_as"] = f"the actor {self.__qualname__} (created at {calling()})"
         if env != s.settings["runtime_env"] or s.placement.env_of_call(env):
             facts["env"] = frozen(env)
-        if used_modules.come_early(env):
+        if used_modules.may_preload(env):
             facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
         link = _core.actor(facts["max_restarts"] != 0, several)
@@ -245,9 +245,9 @@ class ActorClass(Generic[T]):
                 raise
             from reactor.picklability import short
 
-            from rayshim.errors.unpicklable import told
+            from rayshim.errors.unpicklable import serialization_error
 
-            raise told(
+            raise serialization_error(
                 error,
                 f"the argument {short(error.value)} for a task or actor {self._signature.of}",  # pyright: ignore[reportAttributeAccessIssue]
                 f"at {calling()}",

@@ -5,7 +5,7 @@ from types import FunctionType, new_class
 
 
 def with_added_methods(cls):
-    """What is exported for the class of an actor: the class or, if methods were set on it or its bases after the import, an object that is
+    """The object that is exported for the class of an actor: the class or, if methods were set on it or its bases after the import, an object that is
     unpickled as a subclass with these methods.
 
     As on Ray: a method is found by its own module and name if it is there, and travels with the class otherwise.

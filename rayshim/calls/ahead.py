@@ -10,7 +10,7 @@ from rayshim.errors.exceptions import ObjectRefStreamEndOfStreamError, RayError
 from rayshim.session.futures import any_done
 
 
-class Ahead:
+class PrefetchedRefs:
     """The next refs of one stream. A value that is there has its own ref; for another one a ref is promised, and gets a copy of the value later."""
 
     def __init__(self, link, completion):

@@ -150,7 +150,7 @@ class _RemoteMethod(Protocol[P, R_co]):
 
 
 class _Decorator(Protocol):
-    """What `method(...)` gives."""
+    """The decorator that `method(...)` returns."""
 
     @overload
     def __call__(self, method: Callable[Concatenate[Any, P], Awaitable[R]], /) -> _RemoteMethod[P, R]: ...

@@ -32,7 +32,7 @@ class ObjectRefGenerator(Generic[T_co]):
         self._generator_ref = completion
         self._link = link  # ref of the object that leads to the next value
         self._failure_given = False
-        self._ahead = None  # Ahead: the refs that _get_next_ref_n has given and that are not taken yet
+        self._ahead = None  # PrefetchedRefs: the refs that _get_next_ref_n has given and that are not taken yet
 
     def __iter__(self) -> ObjectRefGenerator[T_co]:
         return self
@@ -111,9 +111,9 @@ class ObjectRefGenerator(Generic[T_co]):
         """The refs (list) of the next `num_refs` values, which need not be there yet and are not taken. Refs beyond the last value fail."""
         if num_refs <= 0:
             raise ValueError("num_refs must be positive")
-        from rayshim.calls.ahead import Ahead
+        from rayshim.calls.ahead import PrefetchedRefs
 
-        self._ahead = self._ahead or Ahead(self._link, self._generator_ref)
+        self._ahead = self._ahead or PrefetchedRefs(self._link, self._generator_ref)
         return self._ahead.first(num_refs)
 
     def _consume_next_ref_n(self, num_refs):

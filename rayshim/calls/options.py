@@ -39,7 +39,7 @@ def _amount(name, value):
 
 
 def quantities(name, value):
-    """What is wrong with `resources=value`, as text; None if nothing is."""
+    """The error of `resources=value`, as text; None if there is none."""
     if value is None:
         return None
     if "CPU" in value or "GPU" in value:

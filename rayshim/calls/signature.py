@@ -112,9 +112,9 @@ class Signature:
                         f"{error}. The function `{self.of.rpartition('.')[2]}` has a signature `{repr(self).removeprefix('Signature')}`, but the given "
                         f"arguments to `bind` doesn't match. args: {args}. kwargs: {kwargs}. (at {calling()})"
                     ) from None
-                raise TypeError(f"{error}: {self._told(args, kwargs)}") from None
+                raise TypeError(f"{error}: {self._mismatch(args, kwargs)}") from None
 
-    def _told(self, args, kwargs):
+    def _mismatch(self, args, kwargs):
         """For an error: the call, its place, the arguments it was given, and the parameters of the function."""
         given = f"{len(args)} positional argument{'s' * (len(args) != 1)}" + (
             f" and {', '.join(f'{name}=' for name in kwargs)}" if kwargs else ""

@@ -72,7 +72,7 @@ def slow(what):
     return (*found.modules.items(), "torch._dynamo") if makes_optimizers else tuple(found.modules.items())
 
 
-def come_early(env):
+def may_preload(env):
     """Whether the zygote may import modules for workers with this runtime environment: no import is to read a variable before the environment sets
     it. Those of Ray's own libraries, which Tune gives to each trial, concern no module of PACKAGES, and the zygote has those of the session."""
     of_zygote = session.current.settings["of_zygote"]["given"]
@@ -85,12 +85,12 @@ def come_early(env):
 def prepare(function, env):
     """Has the zygote import them for the workers of a function, which have this runtime environment."""
     s = session.current
-    if s.control and come_early(env) and (modules := slow(function)):
+    if s.control and may_preload(env) and (modules := slow(function)):
         s.control.tell("preload", modules)
 
 
 class _Found:
-    """What was found: `modules`, {name: file}; `optimizers`, whether optimizers of torch are mentioned. `optim`: torch.optim, None if it is not loaded."""
+    """The modules that were found: `modules`, {name: file}; `optimizers`, whether optimizers of torch are mentioned. `optim`: torch.optim, None if it is not loaded."""
 
     def __init__(self):
         self.modules = {}

@@ -23,13 +23,13 @@ def start(argv):
         return 1
     if options["block"]:
         return _blocked(options, *os.pipe())
-    process, told = started(options)
-    if "error" in told:
+    process, facts = started(options)
+    if "error" in facts:
         process.wait()
-        print(f"rayshim start: {told['error']}", file=sys.stderr)
+        print(f"rayshim start: {facts['error']}", file=sys.stderr)
         return 1
-    told.update(_jobs(options, told))
-    _print_started(told)
+    facts.update(_jobs(options, facts))
+    _print_started(facts)
     return 0
 
 
@@ -50,7 +50,7 @@ def started(options, first="", variables=None):
         stdin=null, stdout=null, stderr=null, pass_fds=[write], start_new_session=True,
     )  # fmt: skip
     os.close(write)
-    return process, _told(read)
+    return process, _read_facts(read)
 
 
 def options_of_head(argv):
@@ -61,7 +61,7 @@ def options_of_head(argv):
     return options
 
 
-def _jobs(options, told):
+def _jobs(options, facts):
     """Has the session serve jobs, if it is to and can; the server's facts."""
     from importlib.util import find_spec
 
@@ -71,11 +71,11 @@ def _jobs(options, told):
     from rayshim.jobs import server
     from rayshim.session import commands
 
-    api.init(told["address"], _temp_dir=options["temp_dir"], log_to_driver=False, configure_logging=False)
+    api.init(facts["address"], _temp_dir=options["temp_dir"], log_to_driver=False, configure_logging=False)
     try:
         variables = {**os.environ, **commands.variables(os.environ)}
         place = options["dashboard_host"], options["dashboard_port"]
-        return server.begin(told["address"], options["temp_dir"], *place, variables)
+        return server.begin(facts["address"], options["temp_dir"], *place, variables)
     finally:
         api.shutdown()
 
@@ -88,14 +88,14 @@ def _blocked(options, read, write):
     from rayshim.cli import head
 
     def begin_jobs():
-        told = _told(read)
-        if "error" not in told:  # this process has the session itself and cannot be a driver of it
+        facts = _read_facts(read)
+        if "error" not in facts:  # this process has the session itself and cannot be a driver of it
             program = "import sys, json; sys.path[0] = {!r}; from rayshim.cli.cluster import _jobs; json.dump(_jobs(*json.loads(sys.argv[1])), sys.stdout)"
             answer = subprocess.run(
-                [sys.executable, "-c", program.format(_root()), json.dumps([options, told])], stdout=subprocess.PIPE
+                [sys.executable, "-c", program.format(_root()), json.dumps([options, facts])], stdout=subprocess.PIPE
             )
-            told.update(json.loads(answer.stdout or "{}"))
-        _print_started(told)
+            facts.update(json.loads(answer.stdout or "{}"))
+        _print_started(facts)
 
     thread = threading.Thread(target=begin_jobs)
     thread.start()
@@ -108,7 +108,7 @@ def _root():
     return os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
 
-def _told(read):
+def _read_facts(read):
     """The facts that the head writes when it is ready, or {"error": text}."""
     import json
     import select
@@ -120,18 +120,18 @@ def _told(read):
     return json.loads(data) if data else {"error": "the process of the session has ended before it was ready"}
 
 
-def _print_started(told):
-    if "error" in told:
-        print(f"rayshim start: {told['error']}", file=sys.stderr)
+def _print_started(facts):
+    if "error" in facts:
+        print(f"rayshim start: {facts['error']}", file=sys.stderr)
         return
-    print(f"Local node IP: {told['address'].rpartition(':')[0]}")
+    print(f"Local node IP: {facts['address'].rpartition(':')[0]}")
     print("\n--------------------\nRay runtime started.\n--------------------\n")
     print("Next steps\n  To connect to this session:\n    import rayshim as ray\n    ray.init()\n")
-    if told.get("dashboard"):
+    if facts.get("dashboard"):
         print(
-            f"  To submit a job:\n    RAY_ADDRESS='http://{told['dashboard']}' rayshim job submit --working-dir . -- python my_script.py\n"
+            f"  To submit a job:\n    RAY_ADDRESS='http://{facts['dashboard']}' rayshim job submit --working-dir . -- python my_script.py\n"
         )
-    print(f"  The address of the session is {told['address']}\n\n  To end the session:\n    rayshim stop")
+    print(f"  The address of the session is {facts['address']}\n\n  To end the session:\n    rayshim stop")
     sys.stdout.flush()
 
 

@@ -45,10 +45,10 @@ class Node:
     head = True
     redis_address = None
 
-    def __init__(self, process: subprocess.Popen[bytes], told: Mapping[str, Any]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], facts: Mapping[str, Any]) -> None:
         self._process = process
-        self.gcs_address: str = told["address"]
-        self.node_id: str = told["node"]
+        self.gcs_address: str = facts["address"]
+        self.node_id: str = facts["node"]
         self.unique_id = self.node_id
         self.node_ip_address = self.gcs_address.rpartition(":")[0]
 
@@ -155,11 +155,11 @@ class Cluster:
         options.update({name: given[name] for name in _AS_HEAD if name in given})
         options.update(system_config=given.get("_system_config") or {}, include_dashboard=False)
         variables = {name: str(value) for name, value in given.get("env_vars", {}).items()}
-        process, told = cluster.started(options, _DIES if self._shutdown_at_exit else "", variables)
-        if "error" in told:
+        process, facts = cluster.started(options, _DIES if self._shutdown_at_exit else "", variables)
+        if "error" in facts:
             process.wait()
-            raise RuntimeError(f"add_node() at {calling()}: {told['error']}")
-        self.head_node = Node(process, told)
+            raise RuntimeError(f"add_node() at {calling()}: {facts['error']}")
+        self.head_node = Node(process, facts)
         if self._shutdown_at_exit:
             atexit.register(self._end)
         return self.head_node

@@ -30,33 +30,33 @@ def main(argv=None):
     if argv[0] in ("-h", "--help", "--version"):
         _parser().parse_args(argv[:1])
     if argv[0] in _INSPECTING:
-        return _told_in_part(_showing, _look, argv[0], argv[1:])
+        return _allow_broken_pipe(_showing, _look, argv[0], argv[1:])
     if argv[0] in ("start", "stop"):
         from rayshim.cli import cluster
 
-        return _told_in_part(getattr(cluster, argv[0]), argv[1:])
+        return _allow_broken_pipe(getattr(cluster, argv[0]), argv[1:])
     if argv[0] == "job":
         from rayshim.cli import job
 
-        return _told_in_part(job.main, argv[1:])
+        return _allow_broken_pipe(job.main, argv[1:])
     if argv[0] in _STATE:
         from rayshim.cli import state
 
-        return _told_in_part(_showing, state.main, argv[0], argv[1:])
+        return _allow_broken_pipe(_showing, state.main, argv[0], argv[1:])
     if argv[0] == "debug":
         from rayshim.cli import debug
 
-        return _told_in_part(debug.main, argv[1:])
+        return _allow_broken_pipe(debug.main, argv[1:])
     if argv[0] == "compare":
-        return _told_in_part(_compare, argv[1:])
+        return _allow_broken_pipe(_compare, argv[1:])
     if argv[0] == "microbenchmark":
         return _microbenchmark(argv[1:])
     if argv[0] == "profile":
         from rayshim.cli import profile
 
-        return _told_in_part(_showing, profile.main, argv[1:])
+        return _allow_broken_pipe(_showing, profile.main, argv[1:])
     if argv[0] == "diff":
-        return _told_in_part(_showing, _diff, argv[1:])
+        return _allow_broken_pipe(_showing, _diff, argv[1:])
     if argv[0] == "help" and len(argv) < 3:
         return main([*argv[1:], "--help"])
     return _run(argv[1:]) if argv[0] == "run" else _run(argv, argv[0])
@@ -82,7 +82,7 @@ def _as_ray(argv):
     return 2
 
 
-def _told_in_part(command, *args):
+def _allow_broken_pipe(command, *args):
     """Runs a command that prints. When the reader closes the pipe early, as `head` does, the command ends silently with status 141, which
     shells show for a process that SIGPIPE ended."""
     import os

@@ -13,7 +13,7 @@ OPTIONS = "RAYSHIM_HEAD"
 
 def run(options, ready):
     """Runs the session of these options (dict) in this process until it is told to end. `ready`: descriptor on which its facts, or an error, are
-    told as JSON once it runs."""
+    facts as JSON once it runs."""
     import json
 
     from reactor import _core
@@ -22,12 +22,12 @@ def run(options, ready):
     # If the process that ends what workers have started is killed, orphans in sessions of their own, too, become children of this one.
     _core.adopt_orphans()
     try:
-        driver, told = _started(options)
+        driver, facts = _started(options)
     except Exception as error:
-        driver, told = None, {"error": f"{type(error).__name__}: {error}"}
+        driver, facts = None, {"error": f"{type(error).__name__}: {error}"}
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, _end)
-    os.write(ready, json.dumps(told).encode())
+    os.write(ready, json.dumps(facts).encode())
     os.close(ready)
     if driver is None:
         return 1
@@ -48,7 +48,7 @@ def _end_orphans():
 
 
 class _Ended(BaseException):
-    """Somebody has told this process to end."""
+    """Somebody has facts this process to end."""
 
 
 def _end(number, frame):
@@ -99,7 +99,7 @@ def _started(options):
         "alias": False,
         "runtime_env": {},
         "of_zygote": {"given": {}, "before": {}},
-        "threads_said": num_threads.said_by_program(),
+        "threads_set_by_user": num_threads.is_set_by_user(),
         "logging": None,
         "resources": amounts,
         "retry_delay": arguments.retry_delay(accepted),

@@ -169,7 +169,7 @@ def _parser():
         epilog="example:\n  rayshim job submit --working-dir . -- python train.py --iterations 10",
     )
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
-    for name, does, told in (
+    for name, does, summary in (
         ("submit", _submit, "run a command as a job in the session, and show its output"),
         ("status", _status, "show the status of a job"),
         ("logs", _logs, "show the output of a job"),
@@ -177,7 +177,7 @@ def _parser():
         ("delete", _delete, "remove an ended job from the list"),
         ("list", _list, "show all jobs"),
     ):
-        command = commands.add_parser(name, help=told, description=told)
+        command = commands.add_parser(name, help=summary, description=summary)
         command.set_defaults(does=does)
         command.add_argument("--address", help="address of the session, or of its server of jobs (http://HOST:PORT)")
         command.add_argument("--headers", metavar="JSON", help="HTTP headers that are sent with each request")

@@ -118,7 +118,7 @@ def _run(main, get_code):
     from reactor.runtime import beneath
 
     _start_zygote()
-    beneath.answer_at_once(_OUR_MAIN)
+    beneath.skip_module_search(_OUR_MAIN)
     try:
         exec(get_code(), main.__dict__)
     except SystemExit:

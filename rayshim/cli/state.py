@@ -93,15 +93,15 @@ def _summary(wanted):
     from rayshim.util.state.client import StateApiClient
     from rayshim.util.state.options import SummaryApiOptions, SummaryResource
 
-    told = StateApiClient().summary(
+    summary = StateApiClient().summary(
         SummaryResource(wanted.resource), options=SummaryApiOptions(), raise_on_missing_output=True
     )["cluster"]
-    rows = list(told.pop("summary").values())
+    rows = list(summary.pop("summary").values())
     for row in rows:
         row["state_counts"] = ", ".join(f"{state}: {count}" for state, count in row["state_counts"].items())
-    told.pop("summary_by")
+    summary.pop("summary_by")
     print(f"\n======== {wanted.resource.title()} Summary: {datetime.now()} ========\nStats:\n{'-' * 36}")
-    for name, count in told.items():
+    for name, count in summary.items():
         print(f"{name}: {count}")
     print(
         f"\n\nTable (group by {'class' if wanted.resource == 'actors' else 'func_name'}):\n{'-' * 36}\n{_table(rows)}"
@@ -114,7 +114,7 @@ def _filter(text):
         key, found, value = text.partition(predicate)
         if found:
             return key.strip(), predicate, value.strip()
-    raise ValueError(f"The given filter {text!r} is no key=value or key!=value")
+    raise ValueError(f"The given filter {text!r} must be key=value or key!=value")
 
 
 def _plain(record, detail):

@@ -15,7 +15,7 @@ def get_dag_node_str(node: DAGNode, body: str) -> str:
     return (
         f"({type(node).__name__}, {node._stable_uuid})(\n"
         f"{_INDENT}body={body}\n"
-        f"{_INDENT}args={_block('[', [_told(arg) for arg in node._bound_args], ']')}\n"
+        f"{_INDENT}args={_block('[', [_node_text(arg) for arg in node._bound_args], ']')}\n"
         f"{_INDENT}kwargs={_block('{', _pairs(node._bound_kwargs), '}')}\n"
         f"{_INDENT}options={_block('{', _pairs({k: v for k, v in node._bound_options.items() if v}), '}')}\n"
         f"{_INDENT}other_args_to_resolve={_block('{', _pairs(node._bound_other_args_to_resolve), '}')}\n"
@@ -23,7 +23,7 @@ def get_dag_node_str(node: DAGNode, body: str) -> str:
     )
 
 
-def _told(value):
+def _node_text(value):
     from rayshim.dag.base import DAGNodeBase
 
     return str(value) if isinstance(value, DAGNodeBase) else f"{value}, "

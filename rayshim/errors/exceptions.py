@@ -120,8 +120,8 @@ class TaskCancelledError(RayError):
         self.error_message = error_message
 
     def __str__(self) -> str:
-        told = f"Task: {self.task_id} was cancelled. " if self.task_id else ""
-        return told + (self.error_message or "")
+        text = f"Task: {self.task_id} was cancelled. " if self.task_id else ""
+        return text + (self.error_message or "")
 
 
 class GetTimeoutError(RayError, TimeoutError):
@@ -247,8 +247,8 @@ class RaySystemError(RayError):
         self.traceback_str = traceback_str
 
     def __str__(self) -> str:
-        told = f"System error: {self.client_exc}"
-        return f"{told}\ntraceback: {self.traceback_str}" if self.traceback_str else told
+        text = f"System error: {self.client_exc}"
+        return f"{text}\ntraceback: {self.traceback_str}" if self.traceback_str else text
 
 
 class RayChannelError(RaySystemError):

@@ -43,7 +43,7 @@ def configure(level: int | str | None = None, form: str | None = None) -> None:
 
 
 def configure_or_silence(wanted: bool, level: int | str | None = None, form: str | None = None) -> None:
-    """What `init(configure_logging=wanted)` does: configures the logger, or takes its handlers from it."""
+    """Carries out `init(configure_logging=wanted)`: configures the logger, or takes its handlers from it."""
     if wanted:
         configure(level, form)
     else:

@@ -52,7 +52,7 @@ def inspect_serializability(
     return good, search.failures
 
 
-def told(error, what, where):
+def serialization_error(error, what, where):
     """The TypeError for `what` (a str) that could not be pickled, `where` in the program. `error`: reactor's NotPicklable. The text begins and ends as on
     Ray, where programs and tests look for its first line and for some of its words."""
     rule, reason = "=" * 80, getattr(error, "reason", str(error))

@@ -33,7 +33,7 @@ class Admission:
         self._waiting = {}  # connection (aiohttp's RequestHandler) -> timer of its header; the oldest first
 
     def protocols(self, server):
-        """What makes the protocol of each new connection, for `loop.create_server`; `server`: of aiohttp."""
+        """The function that makes the protocol of each new connection, for `loop.create_server`; `server`: of aiohttp."""
         loop = asyncio.get_running_loop()
 
         def protocol():
@@ -78,7 +78,7 @@ class Admission:
         given = request.headers.get("Authorization", "").removeprefix("Bearer ")
         if not hmac.compare_digest(given.encode(errors="surrogateescape"), self._token):
             return web.Response(
-                status=401, text="Unauthorized: this session's token is needed, which its user's processes are told"
+                status=401, text="Unauthorized: Missing session token; only processes of the same user get it"
             )
         return None
 

@@ -21,7 +21,7 @@ found = False
 
 
 class Ran(NamedTuple):
-    """What a journal's line "ran" says of a call, as far as it is compared; `where`: "file:line" of the line."""
+    """The fields of a journal's line "ran" that are compared; `where`: "file:line" of the line."""
 
     name: str
     given: str

@@ -31,7 +31,9 @@ def first(one, two):
     if not found:
         return None
     tag, what, x, y = min(found, key=_when)
-    return Difference(tag, what, a.call_sites.get(tag) or b.call_sites.get(tag) or "?", _told(x, a), _told(y, b))
+    return Difference(
+        tag, what, a.call_sites.get(tag) or b.call_sites.get(tag) or "?", _text_with_site(x, a), _text_with_site(y, b)
+    )
 
 
 def _when(difference):
@@ -53,7 +55,7 @@ class _Run:
                 self.tasks[tuple(line["ran"])] = line
 
 
-def _told(call, run):
+def _text_with_site(call, run):
     if call is None:
         return "no such call"
     return f"{call_text(call)}, called at {run.call_sites.get(tuple(call['ran']), '?')}"

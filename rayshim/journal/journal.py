@@ -83,13 +83,13 @@ class Life:
 class Journal:
     """The journal of a run in one process, which writes it, or reads it for a replay.
 
-    Arguments: path, its directory; replay, whether it is read; others_run, see rayshim.placement.interface.
+    Arguments: path, its directory; replay, whether it is read; runs_in_parallel, see rayshim.placement.interface.
     """
 
-    def __init__(self, path, replay, others_run):
+    def __init__(self, path, replay, runs_in_parallel):
         self.replay = replay
         # Whether this process waits for the recorded order of events. Without other processes each call ends where it is made.
-        self.enforces_order = replay and others_run
+        self.enforces_order = replay and runs_in_parallel
         self.concurrent_actor: Any = (
             None  # {"actor", "life"} of this process's actor, if that runs several calls at once
         )
@@ -209,7 +209,7 @@ class Journal:
         return then["answer"]
 
     def rest(self):
-        """What the driver did in the recorded run and has not done in this replay, for its user; "" for nothing."""
+        """The text for the user about actions of the driver in the recorded run that are missing in this replay; "" if none is."""
         done = Counter(made=self.checker.makes.get((), 0), asked=self.asked.get((), -1) + 1)
         if not self.of_driver - done:
             return ""
@@ -292,14 +292,14 @@ def prepare(record, replay, seed, ordering):
     return files.JournalSetting(path, replayed=True), run["seed"], run["ordering"]
 
 
-def begin(settings, others_run):
-    """Opens the journal in a process of a session, if the session has one. others_run: see rayshim.placement.interface."""
+def begin(settings, runs_in_parallel):
+    """Opens the journal in a process of a session, if the session has one. runs_in_parallel: see rayshim.placement.interface."""
     global _journal
     if not settings["journal"]:
         _journal = None
         return
     path, replayed = settings["journal"]
-    _journal = Journal(path, replayed, others_run)
+    _journal = Journal(path, replayed, runs_in_parallel)
     if not _journal.replay:
         lines = _journal.call_lines
         hooks = {name: getattr(lines, name) for name in ("call_sent", "call_started", "executed")}

@@ -79,7 +79,7 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
         self._other = None  # a plain loop in a thread of its own
         self.finished = self.halted = False
         self._awaited = None  # name
-        self._told = False
+        self._event_text = False
         super().__init__(selector)
         self.set_task_factory(self._task)
         if write is None:
@@ -200,7 +200,7 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
             self._ready.extend([self._wait_for(name) for name in names])
         elif self._rounds and (self._rounds[0][0] < self._ran or not self._ready):
             self._diverge(
-                f"{_told(self._rounds[0][1][0])} arrived after {self._rounds[0][0]} callbacks in the recorded run, and {self._ran} have run now"
+                f"{_event_text(self._rounds[0][1][0])} arrived after {self._rounds[0][0]} callbacks in the recorded run, and {self._ran} have run now"
             )
         elif not self._rounds and (self._ran > self._last or not self._ready):
             self._halt()
@@ -209,7 +209,7 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
         kind, number = name
         timer = self._timer_of.get(number) if kind == "timer" else None
         if (kind == "timer" and (timer is None or timer._cancelled)) or (kind == "future" and number >= self._futures):
-            self._diverge(f"{_told(name)} arrived in the recorded run, but does not exist now")
+            self._diverge(f"{_event_text(name)} arrived in the recorded run, but does not exist now")
         while True:
             for found, handle in self._sockets:
                 if found == name:
@@ -276,12 +276,12 @@ class JournaledLoop(Interleaving, asyncio.SelectorEventLoop):
 
     def patience(self):
         """Seconds after which `waited` is to be called when nothing has happened, or None."""
-        return None if self._told or self.finished else REPLAY_SECONDS
+        return None if self._event_text or self.finished else REPLAY_SECONDS
 
     def waited(self):
-        self._told = True
+        self._event_text = True
         print(
-            f"rayshim: replay: an async actor has waited {REPLAY_SECONDS:g} s for the next event in its journal, {printable(_told(self._awaited))}. "
+            f"rayshim: replay: an async actor has waited {REPLAY_SECONDS:g} s for the next event in its journal, {printable(_event_text(self._awaited))}. "
             "The program may no longer match its journal.",
             file=sys.stderr,
         )
@@ -291,7 +291,7 @@ _lock = threading.Lock()
 _Timeout = getattr(asyncio, "Timeout", None)  # from Python 3.11 on
 
 
-def _told(name):
+def _event_text(name):
     kind, number = name
     what = {
         "future": "the result of another thread or process, for future",

@@ -35,19 +35,19 @@ class Lock:
         self._lock, self._waiting = allocate_lock(), deque()
 
     def acquire(self, blocking=True, timeout=-1):
-        hand = None if _actors is None else _actors.hand()
-        if hand is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
+        member = None if _actors is None else _actors.own_thread()
+        if member is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
             return self._lock.acquire(blocking, timeout)
         if self._lock.acquire(False):
             return True
         until = None if timeout == -1 else _monotonic() + timeout
         while True:
-            self._waiting.append(hand)
+            self._waiting.append(member)
             if self._lock.acquire(False):  # one that takes no turns has released it just now
-                self._wait_no_more(hand)
+                self._wait_no_more(member)
                 return True
             woken = _actors.block(until)
-            self._wait_no_more(hand)
+            self._wait_no_more(member)
             if self._lock.acquire(False):
                 return True
             if not woken and until is not None:
@@ -55,17 +55,17 @@ class Lock:
 
     def release(self):
         if _actors is not None:
-            _actors.hand()
+            _actors.own_thread()
         self._lock.release()
         try:
-            hand = self._waiting.popleft()
+            member = self._waiting.popleft()
         except IndexError:
             return
-        _actors.wake(hand)
+        _actors.wake(member)
 
-    def _wait_no_more(self, hand):
+    def _wait_no_more(self, member):
         try:
-            self._waiting.remove(hand)
+            self._waiting.remove(member)
         except ValueError:
             pass  # it was woken
 
@@ -91,10 +91,10 @@ class Slot:
 
     def put(self, call):
         self._call = call
-        _actors._wake(self._hand)
+        _actors._wake(self._member)
 
     def get(self):
-        self._hand = _actors.hand()
+        self._member = _actors.own_thread()
         _actors.block()
         return self._call
 
@@ -113,21 +113,21 @@ def know_locks():
     queue.SimpleQueue = queue._PySimpleQueue
 
 
-def _starting(turns, hands, real):
-    """`real`, a function of `_thread` that starts a thread, for which the new thread becomes a member of `turns`; `hands` gets it."""
+def _starting(turns, members, real):
+    """`real`, a function of `_thread` that starts a thread, for which the new thread becomes a member of `turns`; `members` gets it."""
 
     def start(function, *args, **kwargs):
-        if turns.hand() is None:
+        if turns.own_thread() is None:
             return real(function, *args, **kwargs)
         function_of_thread = getattr(function, "__self__", None)
-        run, hand = turns.member(function)
+        run, member = turns.member(function)
         try:
             ident = real(run, *args, **kwargs)
         except BaseException:
-            turns.forget(hand)
+            turns.forget(member)
             raise
         if isinstance(function_of_thread, threading.Thread):
-            hands[function_of_thread] = hand
+            members[function_of_thread] = member
         return ident
 
     return start
@@ -137,39 +137,39 @@ def install(turns):
     """Replaces the functions of the standard library and of the core in which threads wait: `turns` decides from now on which thread runs."""
     global _actors
     _actors = turns
-    hands = weakref.WeakKeyDictionary()  # Thread -> Hand
+    members = weakref.WeakKeyDictionary()  # Thread -> TurnThread
 
     def sleep(seconds, /):
-        if turns.hand() is None or not seconds >= 0:
+        if turns.own_thread() is None or not seconds >= 0:
             return _sleep(seconds)
         turns.block(_monotonic() + seconds)
 
     def join(thread, timeout=None):
-        me, hand = turns.hand(), hands.get(thread)
-        if me is not None and hand is not None and hand is not me and not hand.ended:
-            hand.joining.append(me)
+        me, member = turns.own_thread(), members.get(thread)
+        if me is not None and member is not None and member is not me and not member.ended:
+            member.joining.append(me)
             if not turns.block(None if timeout is None else _monotonic() + max(0, timeout)):
-                hand.joining.remove(me)
+                member.joining.remove(me)
                 return
         real_join(thread, timeout)
 
     def is_alive(thread):
-        hand = hands.get(thread)
-        return not hand.ended if hand is not None and turns.hand() is not None else real_is_alive(thread)
+        member = members.get(thread)
+        return not member.ended if member is not None and turns.own_thread() is not None else real_is_alive(thread)
 
     def look(selector, timeout=None):
-        if turns.hand() is None:
+        if turns.own_thread() is None:
             return select(selector, timeout)
         turns.outside(select, selector, timeout)
         return select(selector, 0)  # what the other threads have written before this turn, not while it waited for it
 
     def watch_for(refs, fut, settle):
-        hand = turns.hand()
-        if hand is None:
+        member = turns.own_thread()
+        if member is None:
             return real_watch_for(refs, fut, settle)
-        hand.within = True  # the thread that this starts takes no turns
+        member.within = True  # the thread that this starts takes no turns
         real_watch_for(refs, fut, turns.done(settle))
-        hand.within = False
+        member.within = False
 
     def beside(function):
         return lambda *args, **kwargs: turns.outside(function, *args, **kwargs)
@@ -179,7 +179,7 @@ def install(turns):
     real_join, threading.Thread.join = threading.Thread.join, join
     real_is_alive, threading.Thread.is_alive = threading.Thread.is_alive, is_alive
     real_watch_for, futures._watch_for = futures._watch_for, watch_for
-    done, futures._done = futures._done, lambda refs: turns.hand() is None and done(refs)
+    done, futures._done = futures._done, lambda refs: turns.own_thread() is None and done(refs)
     time.sleep = sleep
     time.monotonic = threading._time = queue.time = subprocess._time = turns.clock
     select, selectors.DefaultSelector.select = selectors.DefaultSelector.select, look
@@ -187,10 +187,10 @@ def install(turns):
         setattr(subprocess.Popen, name, beside(getattr(subprocess.Popen, name)))
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):
         if hasattr(_thread, name):
-            setattr(_thread, name, _starting(turns, hands, getattr(_thread, name)))
+            setattr(_thread, name, _starting(turns, members, getattr(_thread, name)))
     for name in ("_start_new_thread", "_start_joinable_thread"):
         if hasattr(threading, name):
-            setattr(threading, name, _starting(turns, hands, getattr(threading, name)))
+            setattr(threading, name, _starting(turns, members, getattr(threading, name)))
     for name in ("get", "get_one", "wait", "next_item"):
         setattr(_core, name, beside(getattr(_core, name)))
     os.register_at_fork(

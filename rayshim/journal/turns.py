@@ -45,7 +45,7 @@ _TICK = 0.01  # seconds; who is asleep and has not run from one tick to the next
 _sleep, _monotonic = time.sleep, time.monotonic  # `install` puts others there
 
 
-class Hand:
+class TurnThread:
     """A thread that takes turns."""
 
     def __init__(self, turns, number):
@@ -88,43 +88,43 @@ class JournaledTurns(Interleaving):
         self._arrived = (
             {} if write is None else deque()
         )  # name -> function that lets it in; in a recorded run pairs of these
-        self._hands = self._futures = 0
-        self._living = {}  # number -> Hand that has not ended
+        self._members = self._futures = 0
+        self._living = {}  # number -> TurnThread that has not ended
         self._steps = self._collections = 0
         self._own = threading.local()
         self._halted = self.finished = False
         self._changed = _monotonic()  # when the last turn began
 
-    def hand(self):
+    def own_thread(self):
         """The calling thread's, which makes a step; None if it takes no turns."""
-        hand = getattr(self._own, "hand", None)
-        if hand is None or hand.within:
+        member = getattr(self._own, "member", None)
+        if member is None or member.within:
             return None
-        hand.steps.count += 1
-        if hand.steps.count >= hand.steps.limit:
-            self._reached(hand, 1)
-        return hand
+        member.steps.count += 1
+        if member.steps.count >= member.steps.limit:
+            self._reached(member, 1)
+        return member
 
     def member(self, function):
-        """`function` as that of a new thread that takes turns, and the Hand of that. For who has the turn, and for what is let in."""
-        hand = Hand(self, self._hands)
-        self._hands += 1
-        self._living[hand.number] = hand
-        self._ready.append(hand)
+        """`function` as that of a new thread that takes turns, and the TurnThread of that. For who has the turn, and for what is let in."""
+        member = TurnThread(self, self._members)
+        self._members += 1
+        self._living[member.number] = member
+        self._ready.append(member)
 
         def run(*args, **kwargs):
-            self._enter(hand)
+            self._enter(member)
             try:
                 return function(*args, **kwargs)
             finally:
-                self._leave(hand)
+                self._leave(member)
 
-        return run, hand
+        return run, member
 
-    def forget(self, hand):
-        """The thread of this new Hand could not be started."""
-        self._ready.remove(hand)
-        del self._living[hand.number]
+    def forget(self, member):
+        """The thread of this new TurnThread could not be started."""
+        self._ready.remove(member)
+        del self._living[member.number]
 
     def run(self, function):
         """`function()` in this thread, as one that takes turns."""
@@ -136,47 +136,47 @@ class JournaledTurns(Interleaving):
 
     def block(self, until=None):
         """The calling thread gives up its turn. True when `wake` was called for it, False when the time `until` has come."""
-        hand = self._own.hand
-        hand.within = True
-        hand.waits += 1
-        hand.waiting, hand.woken = True, False
-        self._end(hand, "waits")
-        if until is not None and not hand.gate.acquire(
+        member = self._own.member
+        member.within = True
+        member.waits += 1
+        member.waiting, member.woken = True, False
+        self._end(member, "waits")
+        if until is not None and not member.gate.acquire(
             timeout=min(max(0, until - _monotonic()), threading.TIMEOUT_MAX)
         ):
             self.come(
-                ("late", hand.number, hand.waits),
-                lambda n=hand.waits: hand.waiting and hand.waits == n and self._make_ready(hand),
+                ("late", member.number, member.waits),
+                lambda n=member.waits: member.waiting and member.waits == n and self._make_ready(member),
             )
-            hand.gate.acquire()
+            member.gate.acquire()
         elif until is None:
-            hand.gate.acquire()
-        self._begin(hand)
-        return hand.woken
+            member.gate.acquire()
+        self._begin(member)
+        return member.woken
 
-    def wake(self, hand):
-        """Ends `hand`'s block; by who has the turn, or by any thread."""
-        if self._holder is not None and self._holder is getattr(self._own, "hand", None):
-            self._wake(hand)
+    def wake(self, member):
+        """Ends `member`'s block; by who has the turn, or by any thread."""
+        if self._holder is not None and self._holder is getattr(self._own, "member", None):
+            self._wake(member)
         else:
             self.come(
-                ("woken", hand.number, hand.waits),
-                lambda n=hand.waits: hand.waits == n and hand.waiting and self._wake(hand),
+                ("woken", member.number, member.waits),
+                lambda n=member.waits: member.waits == n and member.waiting and self._wake(member),
             )
 
     def number_of(self, obj):
         """A number of the object `obj`, the same in every run: by the thread that asks first, and what that has asked for before."""
         if "_number_in_turns" not in obj.__dict__:
-            hand = getattr(self._own, "hand", None)
+            member = getattr(self._own, "member", None)
             self._own.numbers = getattr(self._own, "numbers", 0) + 1
-            obj._number_in_turns = (hand.number + 1 if hand else 0) << 32 | self._own.numbers
+            obj._number_in_turns = (member.number + 1 if member else 0) << 32 | self._own.numbers
         return obj._number_in_turns
 
     def pause(self):
         """The calling thread gives up its turn and asks for the next one."""
-        hand = self.hand()
-        hand.within = True
-        self._go_round(hand, "waits")
+        member = self.own_thread()
+        member.within = True
+        self._go_round(member, "waits")
 
     def done(self, settle):
         """In a thread of its own that takes turns, when the runtime tells that a future's refs are done: `settle(refs, fut)`, which calls what the
@@ -192,16 +192,16 @@ class JournaledTurns(Interleaving):
 
     def outside(self, function, *args, **kwargs):
         """`function(*args, **kwargs)`, which waits for something from outside, without the turn."""
-        hand = self.hand()
-        if hand is None:
+        member = self.own_thread()
+        if member is None:
             return function(*args, **kwargs)
-        hand.within = True
-        hand.waits += 1
-        self._end(hand, "waits")
+        member.within = True
+        member.waits += 1
+        self._end(member, "waits")
         try:
             return function(*args, **kwargs)
         finally:
-            self._come_back(hand)
+            self._come_back(member)
 
     def physically(self, function):
         """`function()`, which is the runtime's own and looks at the outside. Its value goes into the journal, as JSON; a replay gives the recorded one."""
@@ -213,116 +213,116 @@ class JournaledTurns(Interleaving):
 
     def clock(self):
         """`time.monotonic()`, of the recorded run: what conditions, queues and event loops find by how much of a timeout is left."""
-        if self.hand() is None:
+        if self.own_thread() is None:
             return _monotonic()
         now = self._answers.popleft() if self._answers else _monotonic()
         if self._write is not None:
             self._write({"answered": now})
         return now
 
-    def _enter(self, hand):
-        hand.within = True
-        self._own.hand = hand
-        hand.ident, hand.tid = threading.get_ident(), threading.get_native_id()
-        hand.clock = time.pthread_getcpuclockid(hand.ident)
-        hand.gate.acquire()
-        self._begin(hand)
-        hand.steps.begin()
+    def _enter(self, member):
+        member.within = True
+        self._own.member = member
+        member.ident, member.tid = threading.get_ident(), threading.get_native_id()
+        member.clock = time.pthread_getcpuclockid(member.ident)
+        member.gate.acquire()
+        self._begin(member)
+        member.steps.begin()
 
-    def _leave(self, hand):
-        hand.within = True
-        hand.steps.end()
-        if hand.away:
-            self._come_back(hand)
-            hand.within = True
-        hand.ended = True
-        del self._living[hand.number]
-        for other in hand.joining:
+    def _leave(self, member):
+        member.within = True
+        member.steps.end()
+        if member.away:
+            self._come_back(member)
+            member.within = True
+        member.ended = True
+        del self._living[member.number]
+        for other in member.joining:
             self._wake(other)
-        self._end(hand, "ends")
-        self._own.hand = None
+        self._end(member, "ends")
+        self._own.member = None
 
-    def _begin(self, hand):
-        hand.waiting = False
-        hand.steps.count = hand.counted = 0
-        self._set_limit(hand)
-        hand.within = False
+    def _begin(self, member):
+        member.waiting = False
+        member.steps.count = member.counted = 0
+        self._set_limit(member)
+        member.within = False
 
-    def _set_limit(self, hand):
+    def _set_limit(self, member):
         """At which step it is to be asked next."""
-        then, count = self._then.get(self._turn), hand.steps.count
-        limit = hand.counted + (self._collections + 1) * _COLLECTED - self._steps
+        then, count = self._then.get(self._turn), member.steps.count
+        limit = member.counted + (self._collections + 1) * _COLLECTED - self._steps
         if self._write is not None:
             limit = min(limit, count + _LINES)
         elif then and then["how"] in ("cut", "away"):
             limit = min(limit, then["at"] + (then["how"] == "away"))
-        hand.steps.limit = max(limit, count + 1)
+        member.steps.limit = max(limit, count + 1)
 
-    def _count(self, hand, count):
-        self._steps += count - hand.counted
-        hand.counted = count
+    def _count(self, member, count):
+        self._steps += count - member.counted
+        member.counted = count
 
-    def _end(self, hand, how, at=None):
-        at = hand.steps.count if at is None else at
-        self._count(hand, at)
+    def _end(self, member, how, at=None):
+        at = member.steps.count if at is None else at
+        self._count(member, at)
         with self._mutex:
-            self._ended = {"turn": self._turn, "hand": hand.number, "how": how, "at": at}
+            self._ended = {"turn": self._turn, "hand": member.number, "how": how, "at": at}
             self._holder = None
             self._next()
 
-    def _reached(self, hand, steps):
+    def _reached(self, member, steps):
         """It has come to its limit of steps, by one more step or at a bytecode between two."""
-        if hand.within:
+        if member.within:
             return
-        hand.within = True
+        member.within = True
         with self._mutex:
-            away = hand.away
+            away = member.away
         then = self._then.get(self._turn)
         if away:
-            self._come_back(hand, steps)
+            self._come_back(member, steps)
         elif self._write is not None:
             if (self._ready or self._arrived) and _monotonic() > self._changed + _SLICE:
-                self._go_round(hand, "cut")
-        elif then and then["how"] == "cut" and then["at"] == hand.steps.count:
-            self._go_round(hand, "cut")
-        elif then and then["how"] == "away" and then["at"] < hand.steps.count:
-            hand.waits += 1
-            self._end(hand, "away", then["at"])
-            self._come_back(hand, steps)
-        self._count(hand, hand.steps.count)
+                self._go_round(member, "cut")
+        elif then and then["how"] == "cut" and then["at"] == member.steps.count:
+            self._go_round(member, "cut")
+        elif then and then["how"] == "away" and then["at"] < member.steps.count:
+            member.waits += 1
+            self._end(member, "away", then["at"])
+            self._come_back(member, steps)
+        self._count(member, member.steps.count)
         collect = self._steps >= (self._collections + 1) * _COLLECTED
         self._collections += collect
-        self._set_limit(hand)
-        hand.within = False
+        self._set_limit(member)
+        member.within = False
         if collect:
             gc.collect(2 if self._collections % 20 == 0 else 1)
 
-    def _go_round(self, hand, how):
+    def _go_round(self, member, how):
         with self._mutex:
-            self._ready.append(hand)
-        self._end(hand, how)
-        hand.gate.acquire()
-        self._begin(hand)
+            self._ready.append(member)
+        self._end(member, how)
+        member.gate.acquire()
+        self._begin(member)
 
-    def _come_back(self, hand, steps=0):
+    def _come_back(self, member, steps=0):
         """`steps` of its next turn it is about to make."""
-        self.come(("back", hand.number, hand.waits), lambda: self._make_ready(hand))
-        hand.gate.acquire()
-        hand.away = False
-        self._begin(hand)
-        hand.steps.count = steps
-        if steps >= hand.steps.limit:
-            self._reached(hand, steps)
+        self.come(("back", member.number, member.waits), lambda: self._make_ready(member))
+        member.gate.acquire()
+        member.away = False
+        self._begin(member)
+        member.steps.count = steps
+        if steps >= member.steps.limit:
+            self._reached(member, steps)
 
-    def _make_ready(self, hand):
-        hand.waiting = False
-        self._ready.append(hand)
+    def _make_ready(self, member):
+        member.waiting = False
+        self._ready.append(member)
         return True
 
-    def _wake(self, hand):
-        if hand.waiting:  # else its time was up just before
-            hand.woken = True
-            self._make_ready(hand)
+    def _wake(self, member):
+        if member.waiting:  # else its time was up just before
+            member.woken = True
+            self._make_ready(member)
         return True
 
     def come(self, name, let_in):
@@ -365,7 +365,7 @@ class JournaledTurns(Interleaving):
         then = self._then.get(self._turn)
         if ended and then and any(ended[key] != then[key] for key in ("hand", "how")):
             return self._diverge(
-                f"turn {self._turn} of its threads ended differently: in the recorded run {_told(then)}, now {_told(ended)}"
+                f"turn {self._turn} of its threads ended differently: in the recorded run {_end_text(then)}, now {_end_text(ended)}"
             )
         names = self._to_come.get(self._turn, ())
         while names:
@@ -391,8 +391,8 @@ class JournaledTurns(Interleaving):
 
     def _can_come(self, kind, number=None, waits=None):
         """Whether what a thread waited for then is what it waits for now. Nobody has the turn, so that it can not come to that by itself."""
-        hand = self._living.get(number)
-        return kind not in ("late", "woken", "back") or (hand is not None and hand.waits == waits)
+        member = self._living.get(number)
+        return kind not in ("late", "woken", "back") or (member is not None and member.waits == waits)
 
     @property
     def at_end(self):
@@ -406,24 +406,24 @@ class JournaledTurns(Interleaving):
 
     def fork(self):
         """Before this thread forks: what runs on either side up to `forked` makes no steps."""
-        if hand := getattr(self._own, "hand", None):
-            self._own.was_within, hand.within = hand.within, True
+        if member := getattr(self._own, "member", None):
+            self._own.was_within, member.within = member.within, True
 
     def forked(self, child):
         """After that. In the child its only thread goes on without turns."""
-        hand = getattr(self._own, "hand", None)
+        member = getattr(self._own, "member", None)
         if not child:
-            if hand:
-                hand.within = self._own.was_within
+            if member:
+                member.within = self._own.was_within
             return
-        if hand:
-            hand.steps.end()
+        if member:
+            member.steps.end()
         self._own.__dict__.clear()
         self._mutex, self._halted, self._write = allocate_lock(), True, lambda line: None
 
     def watch(self):
         """In a thread of its own, without end: the turn of who is blocked in what is not known here goes on to others."""
-        seen, told = None, False
+        seen, warned = None, False
         while True:
             _sleep(_TICK)
             look = self._look()
@@ -432,10 +432,10 @@ class JournaledTurns(Interleaving):
             seen = look
             if (
                 self._write is None
-                and not (told or self._halted or self.finished)
+                and not (warned or self._halted or self.finished)
                 and _monotonic() > self._changed + REPLAY_SECONDS
             ):
-                told = True
+                warned = True
                 print(
                     f"rayshim: replay: turn {self._turn} of a threaded actor has waited {REPLAY_SECONDS:g} s for its end in the journal, and for these "
                     f"events: {printable(list(self._to_come.get(self._turn, ())))}. The program may no longer match its journal.",
@@ -443,33 +443,33 @@ class JournaledTurns(Interleaving):
                 )
 
     def _look(self):
-        hand = self._holder
+        member = self._holder
         try:
             return (
-                (hand, self._turn, hand.steps.count, time.clock_gettime(hand.clock))
-                if hand and hand.clock is not None and _sleeps(hand.tid)
+                (member, self._turn, member.steps.count, time.clock_gettime(member.clock))
+                if member and member.clock is not None and _sleeps(member.tid)
                 else None
             )
         except OSError:
             return None  # it has ended
 
-    def _pass_over(self, hand, turn, count):
+    def _pass_over(self, member, turn, count):
         then = self._then.get(turn)
         if self._write is None and not (then and then["how"] == "away" and then["at"] == count):
             return
         with self._mutex:
-            if self._holder is not hand or self._turn != turn or hand.within:
+            if self._holder is not member or self._turn != turn or member.within:
                 return
             if self._write is not None and not (self._ready or self._arrived):
                 return
-            hand.steps.limit = 0  # its next step, or bytecode, is to come back
-            if hand.steps.count != count:
+            member.steps.limit = 0  # its next step, or bytecode, is to come back
+            if member.steps.count != count:
                 return
-            hand.away = True
-            if frame := sys._current_frames().get(hand.ident):
+            member.away = True
+            if frame := sys._current_frames().get(member.ident):
                 frame.f_trace_opcodes = True
-            hand.waits += 1
-            self._ended = {"turn": turn, "hand": hand.number, "how": "away", "at": count}
+            member.waits += 1
+            self._ended = {"turn": turn, "hand": member.number, "how": "away", "at": count}
             self._holder = None
             self._next()
 
@@ -495,6 +495,6 @@ def _sleeps(tid):
         return False
 
 
-def _told(ended):
+def _end_text(ended):
     how = {"waits": "waited", "ends": "ended", "cut": "was interrupted", "away": "was blocked"}[ended["how"]]
     return f"thread {ended['hand']} {how}"

@@ -89,8 +89,8 @@ def _place(waiter):
 
 
 def _own_wait(frame, names):
-    """What the call of `get` or `wait` in which this process was interrupted at `frame` waits for; None: it is in no such call. The core tells of a wait
-    only after a while, and not of one that a timeout ends."""
+    """The refs for which a call of `get` or `wait` waits that this process was in when it was interrupted at `frame`; None: it was in no such call.
+    The core tells of a wait only after a while, and not of one that a timeout ends."""
     while frame is not None:
         if frame.f_code.co_name in ("get", "wait") and frame.f_code.co_filename.endswith(_GET_AND_WAIT):
             break
@@ -124,7 +124,7 @@ def _makers(refs, names):
 
 
 def _maker(ref, names):
-    """Who runs the call that makes the value of a ref."""
+    """The process or actor that runs the call that makes the value of a ref."""
     if ref.runner < 0:
         return "a call that has not started"
     pid = _core.proc_info(_core.slot_of(ref.runner))["pid"]
@@ -153,12 +153,12 @@ def picture(frame=None):
             f"  {_who(names, waiter)} "
             + (f"waits {_place(waiter)} for {whom}" if whom else "does not wait for a result")
         )
-    told = set()
+    named = set()
     for _, waiter in sorted(waits.items()):
         pid = waiter.pid
-        if pid in told:
+        if pid in named:
             continue
-        told.add(pid)
+        named.add(pid)
         lines.append(f"\n--- {_who(names, waiter)}")
         if pid == os.getpid():
             import traceback
@@ -180,7 +180,7 @@ def _show(frame):
     print(text, file=sys.stderr, flush=True)
 
 
-def offer_picture():
+def install_wait_report():
     """In the driver: lets `kill -USR1` print who waits for whom on stderr, unless the program has its own handler of the signal."""
     global _before
     try:
@@ -200,8 +200,8 @@ def _caught(number):
     return bool(mask >> (number - 1) & 1)
 
 
-def withdraw_picture():
-    """Restores the handler of SIGUSR1 from before `offer_picture`."""
+def remove_wait_report():
+    """Restores the handler of SIGUSR1 from before `install_wait_report`."""
     global _before
     if _before is not None:
         try:

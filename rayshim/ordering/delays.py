@@ -64,7 +64,7 @@ class _Debt:
 
 @dataclass
 class _Caller:
-    """What a thread owes: the debts of the call that runs in it (`tag`), which had made `calls` calls when it returned from a wait at `since`."""
+    """The debts of a thread: those of the call that runs in it (`tag`), which had made `calls` calls when it returned from a wait at `since`."""
 
     tag: tuple
     calls: int

@@ -93,7 +93,7 @@ session.after_begin.append(forget_sites)
 
 
 def arrivals():
-    """What ran in arrival order in a session with logical order: [{"what": str, "times": int, ...}].
+    """The calls that ran in arrival order in a session with logical order: [{"what": str, "times": int, ...}].
 
     Of calls that did not wait for a holder: "by" and "while", the names of the caller and of the holder, and "calls", the methods that were called
     so. Of a place that calls `wait`: only "what".

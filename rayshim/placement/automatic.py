@@ -19,7 +19,7 @@ _LAST_ANSWER_SECONDS = 0.3  # for which a busy worker may delay the end, until i
 
 @dataclass(frozen=True)
 class Choice:
-    """What a run does: `placement` is "isolated" or a Shared; `why` is for the user."""
+    """The choice for a run: `placement` is "isolated" or a Shared; `why` is for the user."""
 
     placement: object
     why: str

@@ -64,7 +64,7 @@ class PlacementGroup:
         if timeout_seconds <= 0:
             return timeout_seconds == 0 and state == "MADE"
         ref = _decided(self.id.hex(), True, False, False)
-        if not session.current.placement.others_run and not ref.done():
+        if not session.current.placement.runs_in_parallel and not ref.done():
             return False
         answer = _core.get([ref], timeout_seconds)
         return answer is not None and answer[0]

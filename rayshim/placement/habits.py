@@ -43,20 +43,20 @@ def watch(placement):
     if _watching:
         return
     _watching = True
-    told = set()
+    posted = set()
 
     def see(event):
         number = _core.running_actor()
         facts = placement.facts(number) if number else None
-        if not facts or (facts["class_name"], event) in told:
+        if not facts or (facts["class_name"], event) in posted:
             return
-        told.add((facts["class_name"], event))
+        posted.add((facts["class_name"], event))
         placement.post(("alone", facts["class_name"]), _EVENTS[event])
 
     _core.watch_events(list(_EVENTS), see)
 
 
-def of_class(cls):
+def why_not_shareable(cls):
     """Why actors of the class must not share a process, as far as its code shows; "" for no reason.
 
     The code is that of its methods, and of the functions and classes of the program that they use, in whatever module. A variable of a module is a
@@ -69,7 +69,7 @@ def of_class(cls):
     return known[1]
 
 
-_known = {}  # id of a class -> (weak reference to it, what `of_class` gives): workers get a class as it is when it is used first, so it is read once
+_known = {}  # id of a class -> (weak reference to it, what `why_not_shareable` gives): workers get a class as it is when it is used first, so it is read once
 
 
 def _reason(cls):

@@ -47,7 +47,7 @@ class Inline(Placement):
     """There is no supervisor: what it knows elsewhere is kept here."""
 
     name = "inline"
-    others_run = False
+    runs_in_parallel = False
     takes_other_drivers = False
     own_process = False
 

@@ -90,14 +90,14 @@ class ActorLoop:
             @functools.wraps(method)
             def call(*args, **kwargs):  # pyright: ignore[reportRedeclaration]
                 values = method(*args, **kwargs)
-                told = None
+                reply = None
                 try:
                     while True:
                         try:
-                            value = self.run(values.asend(told))
+                            value = self.run(values.asend(reply))
                         except StopAsyncIteration:
                             return
-                        told = yield value
+                        reply = yield value
                 finally:
                     self.run(values.aclose())
 

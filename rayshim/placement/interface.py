@@ -26,7 +26,7 @@ class Placement:
     """
 
     name = ""  # as `init(placement=)` has it
-    others_run = True  # whether anything else happens while the running call waits
+    runs_in_parallel = True  # whether anything else happens while the running call waits
     takes_other_drivers = True  # whether other programs can be drivers of the session
     own_process = True  # whether an actor that is created here has this process to itself
     idle_title = "ray::IDLE"  # of a worker without an actor of its own, in `ps`

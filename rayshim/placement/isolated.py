@@ -12,7 +12,7 @@ class Isolated(Placement):
         if self.settings.get("auto"):
             from rayshim.placement import habits, packed
 
-            reason = packed.own_process(actor) or habits.of_class(actor.cls)
+            reason = packed.own_process(actor) or habits.why_not_shareable(actor.cls)
             if reason:
                 self.post(("alone", actor.facts["class_name"]), reason)
         return super().create(actor)

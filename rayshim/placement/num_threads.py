@@ -12,7 +12,7 @@ from rayshim.session import session
 VARIABLES = {threads.OPENMP: "1"}
 
 
-def said_by_program():
+def is_set_by_user():
     """Whether the program has set the variable before `init`."""
     return threads.OPENMP in os.environ
 
@@ -24,7 +24,7 @@ def of(resources):
 
 def chosen(resources, env):
     """The same, or 0 where the program has chosen it: in the driver's environment or in the runtime environment `env`."""
-    said = session.current.settings["threads_said"] or threads.OPENMP in (env.get("env_vars") or {})
+    said = session.current.settings["threads_set_by_user"] or threads.OPENMP in (env.get("env_vars") or {})
     return 0 if said else of(resources)
 
 
@@ -32,7 +32,7 @@ def begin_worker(settings, count, enter):
     """In a worker after its birth: calls `enter()`, which gives it its runtime environment, and gives it `count` threads if nothing
     there has said how many."""
     loaded_with = threads.variables()
-    if not settings["threads_said"]:
+    if not settings["threads_set_by_user"]:
         os.environ.pop(threads.OPENMP, None)
     try:
         enter()
@@ -44,7 +44,7 @@ def begin_worker(settings, count, enter):
 
 def begin_inline(settings, count):
     """Inline placement: an actor, or the tasks together, whose state has its turn, gets `count` threads as its worker would."""
-    if not settings["threads_said"]:
+    if not settings["threads_set_by_user"]:
         os.environ[threads.OPENMP] = str(count)
     threads.follow()
 

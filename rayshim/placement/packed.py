@@ -131,7 +131,7 @@ class Packed(Placement):
         from rayshim.placement import habits
 
         name = actor.facts["class_name"]
-        return self.settings["auto"]["alone"].get(name) or habits.of_class(actor.cls)
+        return self.settings["auto"]["alone"].get(name) or habits.why_not_shareable(actor.cls)
 
 
 class _PackedActor:

@@ -63,7 +63,7 @@ def too_many(amounts):
 
 def type_of_machine(amounts):
     """The type of the machine's accelerators, as `accelerator_type=` names it: "H100". A machine has accelerators of one kind, that of which the session's
-    `amounts` has any. None: it has none, or their type cannot be told."""
+    `amounts` has any. None: it has none, or their type cannot be determined."""
     kind = next((name for name in ("GPU", *VARIABLES) if amounts.get(name)), None)
     return nvidia_type() if kind == "GPU" else "aws-neuron-core" if kind == "neuron_cores" else None
 
@@ -86,26 +86,28 @@ def nvidia_type_of(name):
     return found.group(1) if found else None
 
 
-def names(taken, told):
-    """{resource: ids, strings} of what Devices gave, {resource: [(number, share)]}; `told` is what `visible` was."""
-    return {name: [_id(number, told.get(name)) for number, _ in shares] for name, shares in (taken or {}).items()}
+def names(taken, visible_ids):
+    """{resource: ids, strings} of what Devices gave, {resource: [(number, share)]}; `visible_ids` is what `visible` was."""
+    return {
+        name: [_id(number, visible_ids.get(name)) for number, _ in shares] for name, shares in (taken or {}).items()
+    }
 
 
 def _id(number, ids):
     return ids[number] if ids is not None and number < len(ids) else str(number)
 
 
-def show(taken, told):
+def show(taken, visible_ids):
     """Has libraries in this process use these."""
-    for name, ids in names(taken, told).items():
+    for name, ids in names(taken, visible_ids).items():
         os.environ[VARIABLES[name]] = ",".join(ids)
 
 
 @contextmanager
-def shown(taken, told):
+def shown(taken, visible_ids):
     """`show` for a while."""
     before = {VARIABLES[name]: os.environ.get(VARIABLES[name]) for name in taken}
-    show(taken, told)
+    show(taken, visible_ids)
     try:
         yield
     finally:

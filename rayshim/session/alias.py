@@ -281,7 +281,7 @@ def _exists(ours):
 
 
 def _found(name, path):
-    """What the other finders find."""
+    """The spec that the other finders find."""
     finders = [finder for finder in sys.meta_path if not isinstance(finder, (_Finder, _Asking, _Through))]
     return next((spec for finder in finders if (spec := finder.find_spec(name, path))), None)
 
@@ -300,10 +300,10 @@ def _missing(name, ours):
         parent = parent.rpartition(".")[0]
     package = import_module(parent)
     inside = sorted(m.name for m in iter_modules(getattr(package, "__path__", ())) if m.name not in _NOT_RAYS)
-    told = f"{THEIRS}{parent[len(OURS) :]}"
+    shown_name = f"{THEIRS}{parent[len(OURS) :]}"
     return (
         f"No module named '{name}': rayshim stands in for Ray here and does not provide it. "
-        f"It provides these modules of {told}: {', '.join(inside) if inside else 'none'}."
+        f"It provides these modules of {shown_name}: {', '.join(inside) if inside else 'none'}."
     )
 
 

@@ -105,7 +105,7 @@ def _listed(directory):
 
 
 def _facts(directory, name):
-    """What the worker that waits there says of itself; None: it waits no longer."""
+    """The facts of the worker that waits there; None: it waits no longer."""
     try:
         with _connected(os.path.join(directory, name)) as connection:
             connection.settimeout(_SECONDS)

@@ -15,13 +15,13 @@ def visible(variable=VARIABLE):
     return None if value is None else [] if value in ("", "NoDevFiles") else value.split(",")
 
 
-def names(gpus, told):
-    """The ids of the GPUs [(number, share)]; `told` is the list of `visible()`. If a runtime environment has set a list that is too short for
+def names(gpus, visible_ids):
+    """The ids of the GPUs [(number, share)]; `visible_ids` is the list of `visible()`. If a runtime environment has set a list that is too short for
     the numbers, returns the whole list."""
     numbers = [number for number, _ in gpus]
-    if told is None or not numbers:
+    if visible_ids is None or not numbers:
         return numbers
-    return [told[number] for number in numbers] if max(numbers) < len(told) else list(told)
+    return [visible_ids[number] for number in numbers] if max(numbers) < len(visible_ids) else list(visible_ids)
 
 
 def show(ids):

@@ -36,7 +36,7 @@ def folders(directory=None):
 
 
 def about(address, port, ordering, resources):
-    """What a session tells whoever asks, a dict."""
+    """The facts of a session that it answers to any process of its user, a dict."""
     import sys
     import time
 

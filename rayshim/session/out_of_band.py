@@ -18,7 +18,7 @@ def is_refused() -> bool:
 
 @contextlib.contextmanager
 def of_code():
-    """What is pickled in the block is code."""
+    """A context manager: values that are pickled in the block are code."""
     global pickling_code
     if not is_refused():
         yield

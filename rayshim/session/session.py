@@ -34,7 +34,9 @@ start = stop = (
     None  # rayshim.api.start sets them: `init`, for a program that uses rayshim without calling it, and `shutdown`
 )
 
-held_up_by_get = False  # an async actor has this process, and has not been told yet that a `get` blocks its event loop
+warn_on_blocking_get = (
+    False  # an async actor has this process, and has not been told yet that a `get` blocks its event loop
+)
 owes_time = False  # a `wait` was blocked because of order, and it is not known yet what that delays (rayshim/ordering/delays.py)
 _changing = threading.RLock()  # held by the thread that starts or ends the session
 _change = None  # what that thread does: "init" or "shutdown"
@@ -49,11 +51,11 @@ def _unpicklable(what, error):
     from reactor import codec
     from reactor.picklability import NotPicklable, reason_of
 
-    from rayshim.errors.unpicklable import told
+    from rayshim.errors.unpicklable import serialization_error
 
     if isinstance(error, NotPicklable) and error.__cause__ is not None:
         error.reason = reason_of(what, error.__cause__, codec.pickled)  # its value has parts of ours, too
-    return told(
+    return serialization_error(
         error, f"the {'actor class' if isinstance(what, type) else 'function'} {qualified(what)}", f"at {calling()}"
     )
 
@@ -76,7 +78,7 @@ class Session:
         placement: rayshim.placement.interface.Placement, what depends on where actors and tasks run.
         control: sends requests to the supervisor; None where there is none.
         settings: dict that is the same in every process of the session: placement, namespace, seed, node id, and others.
-        gpus: [(number, share)] that this worker may use. gpus_told: the list into which the numbers are indices, see rayshim.session.gpus. accelerators_told: such lists of other accelerators.
+        gpus: [(number, share)] that this worker may use. visible_gpus: the list into which the numbers are indices, see rayshim.session.gpus. visible_accelerators: such lists of other accelerators.
         runtime_env: the runtime environment of this process, which tasks and actors that it starts inherit; in the driver that of the session.
     """
 
@@ -88,8 +90,8 @@ class Session:
         self.broken: Exception | None = None  # the error when the runtime environment was applied to this process
         self.screen: Any = None  # shows the workers' output, in the driver
         self.driver, self.gpus = driver, list(gpus)
-        self.gpus_told = visible()
-        self.accelerators_told = accelerators.visible()
+        self.visible_gpus = visible()
+        self.visible_accelerators = accelerators.visible()
         self.exports = (
             weakref.WeakKeyDictionary()
         )  # function or class -> {what goes with it: Ref}; its code is kept no longer than it is

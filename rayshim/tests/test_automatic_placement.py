@@ -243,11 +243,11 @@ def test_a_class_that_shares_a_variable_of_the_function_around_it_has_a_reason()
         def step(self):
             seen.append(1)
 
-    assert habits.of_class(Inner) == "uses the variable seen of the function around it, a list"
+    assert habits.why_not_shareable(Inner) == "uses the variable seen of the function around it, a list"
 
 
 def test_a_class_with_nothing_but_its_own_state_may_share():
-    assert habits.of_class(Plain) == ""
+    assert habits.why_not_shareable(Plain) == ""
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_a_class_with_nothing_but_its_own_state_may_share():
     ids=lambda value: getattr(value, "__name__", ""),
 )
 def test_a_class_that_others_could_see_has_a_reason(cls, reason):
-    assert habits.of_class(cls) == reason
+    assert habits.why_not_shareable(cls) == reason
 
 
 class WithoutHash(type):
@@ -290,8 +290,8 @@ class WithoutHash(type):
 
 def test_a_class_that_cannot_be_looked_at_has_a_process_of_its_own():
     odd = type("Odd", (), {"__dataclass_fields__": 5})
-    assert habits.of_class(odd).startswith("has code that cannot be followed (AttributeError(")
-    assert habits.of_class(WithoutHash("Plain", (), {})) == ""
+    assert habits.why_not_shareable(odd).startswith("has code that cannot be followed (AttributeError(")
+    assert habits.why_not_shareable(WithoutHash("Plain", (), {})) == ""
 
 
 PROGRAM = """

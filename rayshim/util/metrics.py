@@ -212,9 +212,9 @@ def report() -> None:
     if s is None:
         return
     with _lock:
-        told = {key: _copy(_series[key]) for key in _changed}
+        changed = {key: _copy(_series[key]) for key in _changed}
         _changed.clear()
-    for key, series in told.items():
+    for key, series in changed.items():
         try:
             s.placement.post(("metrics", os.getpid(), *key), series)
         except (RuntimeError, ValueError):

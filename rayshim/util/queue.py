@@ -32,7 +32,7 @@ class Queue:
     """
 
     def __init__(self, maxsize: int = 0, actor_options: dict[str, Any] | None = None) -> None:
-        kind = _QueueActor if session.ensure().placement.others_run else _SerialQueueActor
+        kind = _QueueActor if session.ensure().placement.runs_in_parallel else _SerialQueueActor
         self.maxsize = maxsize
         self.actor: Any = api.remote(kind).options(**(actor_options or {})).remote(maxsize)
 

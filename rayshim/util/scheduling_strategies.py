@@ -25,6 +25,6 @@ __all__ = [
 SchedulingStrategyT = (
     str | PlacementGroupSchedulingStrategy | NodeAffinitySchedulingStrategy | NodeLabelSchedulingStrategy | None
 )
-"""What `scheduling_strategy=` takes; a str is "DEFAULT" or "SPREAD"."""
+"""The values that `scheduling_strategy=` takes; a str is "DEFAULT" or "SPREAD"."""
 
 LabelMatchExpressionsT = dict[str, In | NotIn | Exists | DoesNotExist]

@@ -24,15 +24,15 @@ async def stream(values, completion, physically=None):
         values = _in_turns(values)
     try:
         await outside(_let_on(completion))
-        told = None
+        reply = None
         while True:
             try:
-                value = await values.asend(told)
+                value = await values.asend(reply)
             except StopAsyncIteration:
                 return
             before = time.perf_counter()
             ticket = completion.item(value)
-            told = StreamingGeneratorStats(time.perf_counter() - before)
+            reply = StreamingGeneratorStats(time.perf_counter() - before)
             if await outside(_taken(completion, ticket)):
                 completion.stop_noting()
                 raise asyncio.CancelledError
@@ -66,11 +66,11 @@ async def _in_turns(values):
         async for value in values:
             yield value
         return
-    told, send = None, getattr(values, "send", None)
+    reply, send = None, getattr(values, "send", None)
     while True:
         try:
-            value = next(values) if told is None or send is None else send(told)
+            value = next(values) if reply is None or send is None else send(reply)
         except StopIteration:
             return
-        told = yield value
+        reply = yield value
         await asyncio.sleep(0)

@@ -43,11 +43,11 @@ def _mode():
 def in_worker(what):
     if not works():
         raise AssertionError(
-            f"This method is only available when the process is a                 worker. Current mode: {_mode()} ({what} at {calling()}: the driver is no task)"
+            f"This method is only available when the process is a                 worker. Current mode: {_mode()} ({what} at {calling()}: called in the driver)"
         )
 
 
-def told_in_worker(what):
+def warn_in_driver(what):
     """Says in the log, as Ray does, that the driver asks for a fact of a task."""
     if not works():
         logger.warning(

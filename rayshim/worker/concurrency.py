@@ -115,7 +115,7 @@ def make(info, how, constructor, journal=None):
         if size < 1:
             raise ValueError(no_room(name, size))
     if info.is_async:
-        session.held_up_by_get = True
+        session.warn_on_blocking_get = True
         _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), journal)
         _groups.update((name, _Loop(name, size, journal)) for name, size in groups.items())
         instance = _groups[""].run(constructor, _core.running_uid())
@@ -277,8 +277,8 @@ class _Call:
             if not _in_work:
                 return
             _left.remove(self)
-        told = "The actor is temporarily unavailable: IntentionalSystemExit: Worker exits with an exit code 0. exit_actor() is called."
-        self.completion.error(Refused(ActorUnavailableError(told, actor)))
+        reason = "The actor is temporarily unavailable: IntentionalSystemExit: Worker exits with an exit code 0. exit_actor() is called."
+        self.completion.error(Refused(ActorUnavailableError(reason, actor)))
 
     def interrupted(self):
         """The call was cancelled while it ran: its result is TaskCancelledError, whatever the method returned."""

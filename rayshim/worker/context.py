@@ -61,7 +61,7 @@ class RuntimeContext:
 
     def get_task_id(self) -> str | None:
         """The id of the running task; None, and a warning in the log, in the driver."""
-        caller.told_in_worker("get_task_id()")
+        caller.warn_in_driver("get_task_id()")
         task = self._task_id()
         return task and task.hex()
 
@@ -105,7 +105,7 @@ class RuntimeContext:
     def get_task_name(self) -> str | None:
         """The name of the running call: `options(name=)` if given, else `function` or `Class.method`. None in the driver, empty in a thread that
         an actor has started."""
-        caller.told_in_worker("get_task_name()")
+        caller.warn_in_driver("get_task_name()")
         function = running.running_function()
         if function is None:
             return "" if session.in_worker() else None
@@ -118,7 +118,7 @@ class RuntimeContext:
     def get_task_function_name(self) -> str | None:
         """Module (for the main script: name of its file), class and function of the running call. None in the driver, empty in a
         thread that an actor has started."""
-        caller.told_in_worker("get_task_function_name()")
+        caller.warn_in_driver("get_task_function_name()")
         function = running.running_function()
         if function is None:
             return "" if session.in_worker() else None
@@ -139,7 +139,7 @@ class RuntimeContext:
         return actor_id(number).hex()
 
     def get_actor_name(self) -> str | None:
-        caller.told_in_worker("get_actor_name()")
+        caller.warn_in_driver("get_actor_name()")
         facts = self._facts()
         return facts["name"] if facts else None
 
@@ -170,7 +170,7 @@ class RuntimeContext:
         """Whether somebody has cancelled the running call. RuntimeError in the driver, and in an async actor, whose calls get a CancelledError."""
         if not caller.works():
             raise RuntimeError(
-                f"This method is only available when the process is a worker. Current mode: 0 ({at('is_canceled')}: the driver runs no call)"
+                f"This method is only available when the process is a worker. Current mode: 0 ({at('is_canceled')}: called in the driver)"
             )
         call = running.handed_on()
         in_loop = "asyncio" in sys.modules and sys.modules["asyncio"]._get_running_loop() is not None  # inline
@@ -193,7 +193,7 @@ class RuntimeContext:
         """{resource of an accelerator: list of ids (str) that the caller may use}."""
         facts = self._facts()
         others = accelerators.names(
-            facts.get("taken") if facts else caller.started().shares, session.current.accelerators_told
+            facts.get("taken") if facts else caller.started().shares, session.current.visible_accelerators
         )
         return {**{name: [] for name in ACCELERATORS}, **others, "GPU": [str(i) for i in gpu_ids()]}
 
@@ -285,7 +285,7 @@ def gpu_ids() -> list[int] | list[str]:
     s = session.current
     if s is None:
         return []
-    return gpus.names(s.placement.gpus(), s.gpus_told)
+    return gpus.names(s.placement.gpus(), s.visible_gpus)
 
 
 SCRIPT_MODE, WORKER_MODE, LOCAL_MODE, SPILL_WORKER_MODE, RESTORE_WORKER_MODE = range(5)

@@ -49,7 +49,7 @@ def create(number, args, kwargs):
         journal.before_creation(facts)
     info = info_of(facts)
     side = None
-    if s.settings["journal"] and s.placement.others_run:
+    if s.settings["journal"] and s.placement.runs_in_parallel:
         side = journal.ConcurrentActor(
             facts, info.is_async, has_threads(how, info.is_async)
         )  # before the modules of the actor create locks
@@ -121,10 +121,10 @@ def _surrounded(env, own, taken):
         surroundings = Surroundings(thawed(env))
         scopes.append(lambda: surroundings)
     if own:
-        told = session.current.gpus_told
-        scopes.append(lambda: gpus.shown(gpus.names(own, told)))
+        visible_ids = session.current.visible_gpus
+        scopes.append(lambda: gpus.shown(gpus.names(own, visible_ids)))
     if taken:
-        named = session.current.accelerators_told
+        named = session.current.visible_accelerators
         scopes.append(lambda: accelerators.shown(taken, named))
     if not scopes:
         return lambda function: function

@@ -141,7 +141,7 @@ def wait_tensor_freed(tensor, timeout=None):
     Raises TimeoutError when the time is over; RuntimeError in the inline placement, where nobody can give up a ref meanwhile.
     """
     until = None if timeout is None else time.monotonic() + timeout
-    serial = not session.current.placement.others_run
+    serial = not session.current.placement.runs_in_parallel
     if until is None and serial:
         until = time.monotonic() + 1
     with _changed:
@@ -264,7 +264,7 @@ class Arrived:
 
 
 def receive(*what):
-    """What the pickle of a Direct calls: gives the value, or, in front of a method that takes it as an argument, an Arrived."""
+    """The function that the pickle of a Direct calls: gives the value, or, in front of a method that takes it as an argument, an Arrived."""
     arrived = Arrived(*what)
     how = getattr(_asked, "how", None)
     if how == "peek":
@@ -294,7 +294,7 @@ def _in_get():
     return False
 
 
-def asked(how, read, *args):
+def get_with_mode(how, read, *args):
     """`read(*args)`, with that way of getting direct tensors: "store": through the object store; "peek": as Arrived, where they stay."""
     _asked.how = how
     try:
@@ -410,7 +410,7 @@ def receive_into(ref, tensors, device):
             )
     import weakref
 
-    name = asked("peek", _core.get_one, ref, None).name
+    name = get_with_mode("peek", _core.get_one, ref, None).name
     _targets[name] = None if tensors is None else [weakref.ref(tensor) for tensor in tensors], device
 
 

@@ -39,12 +39,14 @@ def stale(what):
 
 def unpicklable(error, check, name):
     """The TypeError for an argument of the remote function, class or method `name` that could not be pickled with `error`."""
-    from rayshim.errors.unpicklable import told
+    from rayshim.errors.unpicklable import serialization_error
 
     whom = getattr(getattr(check, "__self__", None), "of", None) or name
     if not hasattr(error, "value"):
         return error
-    explained = told(error, f"the argument {short(error.value)} for a task or actor {whom}", f"at {calling()}")
+    explained = serialization_error(
+        error, f"the argument {short(error.value)} for a task or actor {whom}", f"at {calling()}"
+    )
     explained.__cause__ = error.__cause__
     return explained
 
@@ -197,7 +199,7 @@ def lost_text(state, value):
 
     if isinstance(value, dict) and value.get("nobody_asks"):  # of a driver that has ended
         return None
-    return unhandled.told(_error(state, value, None))
+    return unhandled.report_text(_error(state, value, None))
 
 
 def _error(state, value, ref):

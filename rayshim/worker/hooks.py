@@ -90,7 +90,7 @@ def prepare():
 
 @functools.cache
 def _prepare_zygote():
-    """What workers find, and are forked with."""
+    """Sets the state with which workers are forked."""
     sys.argv[0] = sys.modules["__main__"].__file__ = os.path.join(os.path.dirname(__file__), "default_worker.py")
     import socket  # noqa: F401  imported here once, not in each worker
 
@@ -125,7 +125,7 @@ def observe(placement):
     if settings["journal"]:
         from rayshim.journal import journal
 
-        journal.begin(settings, placement.others_run)
+        journal.begin(settings, placement.runs_in_parallel)
 
 
 def _environment(settings, record, setting):
@@ -181,11 +181,11 @@ def begin(settings, record, own_gpus, setting, variables):
         "rayshim.util.rpdb.set_trace"  # breakpoint() waits for a connection; a worker has no terminal
     )
     if record and record.get("taken"):
-        s.accelerators_told = accelerators.visible()
-        accelerators.show(record["taken"], s.accelerators_told)
-    s.gpus_told = gpus.visible()
+        s.visible_accelerators = accelerators.visible()
+        accelerators.show(record["taken"], s.visible_accelerators)
+    s.visible_gpus = gpus.visible()
     if s.gpus or "GPU" in settings["resources"]:
-        gpus.show(gpus.names(s.gpus, s.gpus_told))
+        gpus.show(gpus.names(s.gpus, s.visible_gpus))
 
 
 def limit_generators():

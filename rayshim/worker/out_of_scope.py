@@ -32,8 +32,8 @@ def _watch(of):
             if session.current is not of:
                 return
             gone = [uid for uid, (offset, _, _) in _watched.items() if not _core.is_held(offset, uid)]
-            told = [_watched.pop(uid) for uid in gone]
-        for _, name, callbacks in told:
+            ended = [_watched.pop(uid) for uid in gone]
+        for _, name, callbacks in ended:
             for callback in callbacks:
                 callback(name)
         time.sleep(_SECONDS)

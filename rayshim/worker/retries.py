@@ -30,7 +30,7 @@ def is_run_again(error, kinds, function, take_retry=_core.take_retry, cancelled=
 
 
 def is_retried(error, kinds, function, take_retry=_core.take_retry):
-    """Whether the call of `function` that has raised `error` is run again, if `kinds` (see `retried`) are. That is told on stderr, where the
+    """Whether the call of `function` that has raised `error` is run again, if `kinds` (see `retried`) are. That is reported on stderr, where the
     error would be lost otherwise."""
     if not _is_among(error, kinds):
         return False
@@ -38,8 +38,8 @@ def is_retried(error, kinds, function, take_retry=_core.take_retry):
     if left:
         from rayshim.worker.failures import task_error
 
-        told = task_error(error, function, False)
-        print(f"{will_be_retried(told.function_name, left)} Error: User exception:\n{told}", file=sys.stderr)
+        failure = task_error(error, function, False)
+        print(f"{will_be_retried(failure.function_name, left)} Error: User exception:\n{failure}", file=sys.stderr)
     return left > 0
 
 
@@ -73,17 +73,17 @@ def again(function, args, kwargs, retry, take_retry=_core.take_retry, cancelled=
     the last value that was yielded."""
     given = 0
     while True:
-        values, place, told = function(*args, **kwargs), 0, None
+        values, place, reply = function(*args, **kwargs), 0, None
         try:
             while True:
                 try:
-                    value = values.send(told) if told is not None and _takes_value(values) else next(values)
+                    value = values.send(reply) if reply is not None and _takes_value(values) else next(values)
                 except StopIteration:
                     return
-                told = None
+                reply = None
                 if place == given:
                     given += 1
-                    told = yield value
+                    reply = yield value
                 place += 1
         except Exception as error:
             if not is_run_again(error, retry, function, take_retry, cancelled, generator=True):

@@ -101,9 +101,9 @@ def _devices(amounts, within):
     with s.placement.devices(amounts, within) as taken:
         own_gpus = taken.pop("GPU", None)
         s.gpus, s.shares = s.gpus if own_gpus is None else own_gpus, taken
-        shown = nullcontext() if own_gpus is None else gpus.shown(gpus.names(own_gpus, s.gpus_told))
+        shown = nullcontext() if own_gpus is None else gpus.shown(gpus.names(own_gpus, s.visible_gpus))
         try:
-            with shown, accelerators.shown(taken, s.accelerators_told):
+            with shown, accelerators.shown(taken, s.visible_accelerators):
                 yield
         finally:
             s.gpus, s.shares = before

@@ -11,7 +11,7 @@ _LONGEST = 100_000  # most characters of a report from a worker; the socket take
 
 def lost(error):
     """Reports this failure of a call. The last ref to its result is gone, and nobody has asked for it."""
-    text = told(error)
+    text = report_text(error)
     s = session.current
     if text is None or s is None:
         return
@@ -21,7 +21,7 @@ def lost(error):
         s.control.tell("lost", text)
 
 
-def told(error):
+def report_text(error):
     """The text that reports `error`; None if it is not reported, as for cancelled calls and calls of dead actors."""
     if isinstance(error, RayTaskError) and isinstance(error.cause, TaskCancelledError):
         return None

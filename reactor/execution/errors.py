@@ -35,7 +35,7 @@ class ReactionError(RuntimeError):
 
 
 def _remedy(reaction, error):
-    """What to do if code uses a port, an action or the like that its reaction does not declare."""
+    """The remedy, for an error, if code uses a port, an action or the like that its reaction does not declare."""
     found = re.match(r"name '(\w+)' is not defined", str(error)) if isinstance(error, NameError) else None
     instance = reaction.instance
     known = (instance.ports, instance.actions, instance.watchdogs, instance.modes, [c.name for c in instance.children])

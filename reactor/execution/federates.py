@@ -69,7 +69,7 @@ def federate_of(element):
 
 
 def around(loop, reaction, call, tardy):
-    """What runs a reaction of a federate: `tardy` if a value that it reads is, and it has a handler for that."""
+    """The function that runs a reaction of a federate: `tardy` if a value that it reads is, and it has a handler for that."""
     federate, reads, written = reaction.instance.federate, _reads(loop, reaction), writes(loop, reaction)
 
     def inside():

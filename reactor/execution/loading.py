@@ -273,7 +273,7 @@ def _callable(loop, reaction):
 
 
 def prepared(loop, reaction):
-    """What runs a reaction, whether its modes are active or not."""
+    """The function that runs a reaction, whether its modes are active or not."""
     ordinary, late, tardy = bodies(loop, reaction)
     for effect in reaction.effects:
         if isinstance(effect, Transition):

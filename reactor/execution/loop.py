@@ -100,7 +100,7 @@ class Loop:
         """A reaction gave its Federate another `maxwait`."""
 
     def converter(self, connection):
-        """What converts the values of a connection, or None."""
+        """The function that converts the values of a connection, or None."""
         return connection.convert
 
     # ---- events

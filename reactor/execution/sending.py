@@ -48,7 +48,7 @@ def reason_of(error: Exception, value: Any = None) -> str:
     return str(error) if value is None else f"{value!r} cannot be pickled: {error}"
 
 
-def told(element: str, reason: str) -> TypeError:
+def unsendable_error(element: str, reason: str) -> TypeError:
     """The error of a value that cannot be sent. `element`: what has this value."""
     return TypeError(
         f"The value of {element} cannot be sent to another process: {reason}. "

@@ -98,7 +98,7 @@ def may_change(value: Any) -> bool:
 
 
 def shape_of(value: Any) -> Any:
-    """What can be changed of a read-only array; None for what is none."""
+    """The attributes of an array that code can change although the array is read-only; None for any other value."""
     return (value.flags.writeable, value.shape, value.strides, value.dtype) if is_array(value) else None
 
 

@@ -161,22 +161,22 @@ class WorkersLoop(Loop):
         except plugin.Died as error:
             raise WorkerError(worker, reaction, self.elapsed(), self.microstep, error.args[0]) from None
         except Exception as error:  # what was set cannot be sent
-            told, found = error, _core.get_one(self._workers[worker].unsent(), None)
+            failure, found = error, _core.get_one(self._workers[worker].unsent(), None)
             if found:
                 index, element, reason = found
-                reaction, told = self.reactions[index], sending.told(element, reason)
-            raise ReactionError(reaction, self.elapsed(), self.microstep, told) from error
+                reaction, failure = self.reactions[index], sending.unsendable_error(element, reason)
+            raise ReactionError(reaction, self.elapsed(), self.microstep, failure) from error
 
     def _not_read(self, indices, given, error):
         """The error for `given`, inputs of some reactions of one worker, that could not be sent."""
-        index, told = indices[0], error
+        index, failure = indices[0], error
         for is_action, number, value, *_ in given:
             if reason := sending.why_not(value):
                 key = is_action, number
                 index, element = next((i, one) for i in indices for has, one in self._reads[i] if has == key)
-                told = sending.told(element.path, reason)
+                failure = sending.unsendable_error(element.path, reason)
                 break
-        return ReactionError(self.reactions[index], self.elapsed(), self.microstep, told)
+        return ReactionError(self.reactions[index], self.elapsed(), self.microstep, failure)
 
     def _lets_react(self, index):
         # At shutdown the call is replaced by one that does not look at modes.

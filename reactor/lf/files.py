@@ -38,7 +38,7 @@ class Files:
             with open(path, encoding="utf-8") as source:
                 text = source.read()
         except (OSError, UnicodeDecodeError) as error:
-            reason = error.strerror if isinstance(error, OSError) else f"it is no text in UTF-8 ({error.reason})"
+            reason = error.strerror if isinstance(error, OSError) else f"it is not valid UTF-8 ({error.reason})"
             message = f"cannot read {path}: {reason}"
             raise (at(node, message) if node else LFError(message, path)) from None
         file = self._by_path[path] = parse(path, text)

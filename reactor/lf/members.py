@@ -256,7 +256,7 @@ class Filler:
         return effects, arguments
 
     def _inputs(self, node):
-        """What triggers a reaction that names no trigger: each input of the reactor."""
+        """The triggers of a reaction that names none: each input of the reactor."""
         of = {"file": node.file, "line": node.line, "column": node.column}
         inputs = [name for name, port in self.instance.ports.items() if any(p.is_input for p in e.channels(port))]
         return [s.Reference(None, name, **of) for name in inputs]

@@ -82,7 +82,7 @@ def _code_pattern():
 
 
 def _expected(error):
-    """What the grammar allows, in words."""
+    """The text of the symbols that the grammar allows."""
     names = getattr(error, "expected", None) or getattr(error, "allowed", None) or ()
     if {"REACTION", "REACTOR", "ORIGIN"} & set(names):  # a list of all of it would tell less
         where = (

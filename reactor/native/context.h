@@ -121,9 +121,9 @@ struct Context {
   uint32_t slot;
   Proc* proc;
   std::unique_ptr<Placement> placement;   // where calls run, and all that depends on it
-  const bool keeping = header->keeping;
-  const bool logical = placement->sends_calls() && (header->ordering != Ordering::Arrival || keeping);
-  const bool tagged = logical || keeping || !placement->sends_calls();
+  const bool journaling = header->journaling;
+  const bool logical = placement->sends_calls() && (header->ordering != Ordering::Arrival || journaling);
+  const bool tagged = logical || journaling || !placement->sends_calls();
   uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
   Tag here;                               // of the running call; the driver has none
   uint64_t issued = 0;                    // calls that the running call, or the driver, has made

@@ -1,4 +1,4 @@
-"""What `inspect.stack()` costs in a program that this package has started.
+"""Makes `inspect.stack()` cheap in a program that this package has started.
 
 For a frame whose file is of no module, `inspect` looks through all modules, four times per call: 20 ms where a thousand are imported. The frames
 beneath a program are such frames.
@@ -10,7 +10,7 @@ import inspect
 _FILES = "<string>", "<frozen runpy>"
 
 
-def answer_at_once(*more):
+def skip_module_search(*more):
     """Makes `inspect` say at once that no module is of one of these files, or of those in `more`, which it would also say after the search."""
     found = getattr(inspect, "modulesbyfile", {})
     for name in (*_FILES, *more):

@@ -36,12 +36,12 @@ def end(find, reap=lambda: True):
     """Ends the processes that `find()` gives, until there are none: SIGTERM, then SIGKILL. `reap` is called before each look, for a
     process that is their parent; false: it has no children left."""
     begun = time.monotonic()
-    told = set()
+    known = set()
     while reap() and (pids := find()) and time.monotonic() < begun + _GIVE_UP_SECONDS:
         late = time.monotonic() > begun + GRACE_SECONDS
         for pid in pids:
-            if late or pid not in told:
-                told.add(pid)
+            if late or pid not in known:
+                known.add(pid)
                 send(pid, signal.SIGKILL if late else signal.SIGTERM)
         time.sleep(0.005)
 

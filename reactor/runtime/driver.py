@@ -39,7 +39,7 @@ class Driver:
             impossible) or "arrival"; see native/order/order.h.
         patience: (seconds, share of the time): the budget for which logical order may block a caller, for each call that it waits for.
         digesting: the part of calls that the digest covers (native/codec/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
-        keeping: whether calls are reported to the hooks call_tag, call_sent, result, call_started, executed and call_finished.
+        journaling: whether calls are reported to the hooks call_tag, call_sent, result, call_started, executed and call_finished.
         inline: everything in this process, without a zygote; each call runs to its end where it is made.
         spilling: where large values go if the store is full: a dict of `directory`, a path; `remedy`, what the user can do if nothing
             can be written there; `left`, the share of that disk which is left free; `note`, bytes after which the user gets a message,
@@ -76,7 +76,7 @@ class Driver:
         ordering="arrival",
         patience=PATIENCE,
         digesting=0,
-        keeping=False,
+        journaling=False,
         packed=None,
         listening=None,
         about=None,
@@ -94,7 +94,7 @@ class Driver:
         self.lost = None
         self.inline = inline
         self.ordering, self.patience, self.digesting = ordering, patience, digesting
-        self.keeping = keeping
+        self.journaling = journaling
         self.spilling, self.full_wait, self.memory = spilling, full_wait, memory
         self.retry_delay = retry_delay
         self.packed = packed
@@ -135,7 +135,7 @@ class Driver:
             ordering=getattr(_core.Ordering, self.ordering.upper()),
             patience=self.patience,
             digesting=self.digesting,
-            keeping=self.keeping,
+            journaling=self.journaling,
             head=self.head,
             full_wait=self.full_wait,
             disk_left=self.spilling["left"] if self.spilling else 0.0,
@@ -144,7 +144,7 @@ class Driver:
         forks.stays_with_parent(self)
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")
-        if self.inline or self.keeping:  # a journal begins with the first lock that its zygote creates
+        if self.inline or self.journaling:  # a journal begins with the first lock that its zygote creates
             early_zygote.end()
         if self.inline:
             return

@@ -91,7 +91,7 @@ class Drivers:
 
     def _shown(self, facts):
         try:
-            return frames.pack({**facts, "drivers": self._told()})
+            return frames.pack({**facts, "drivers": self._driver_facts()})
         except (TypeError, ValueError) as error:
             raise Refused(f"the facts of this session cannot be passed on: {error}") from None
 
@@ -133,7 +133,7 @@ class Drivers:
         self._listen(guest)
         preload(request["preload"])  # before its first request is read
 
-    def _told(self):
+    def _driver_facts(self):
         living = [{"number": g.number, "pid": g.pid, **g.about} for g in self.guests.values() if not g.over]
         return [*self.remembered.values(), *living]
 
@@ -312,8 +312,8 @@ class Drivers:
                 guest.dropped += 1
                 continue
             if guest.dropped:
-                told = f"{guest.dropped} lines of workers are not shown: this driver does not read its output"
-                guest.outgoing += output.frame(2, "runtime", os.getpid(), told.encode())
+                text = f"{guest.dropped} lines of workers are not shown: this driver does not read its output"
+                guest.outgoing += output.frame(2, "runtime", os.getpid(), text.encode())
                 guest.dropped = 0
             guest.outgoing += frame
         self._flush(guest)

@@ -21,7 +21,7 @@ _HEADER = struct.Struct("<4sHHII")
 
 
 class FrameError(ConnectionError):
-    """What the other side has sent is no frame, or not one for this build."""
+    """The other side has sent bytes that are not a frame of this build."""
 
 
 def pack(value, kind=JSON):

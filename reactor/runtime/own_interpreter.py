@@ -28,7 +28,7 @@ def main(given):
         codec.pickler_class()
         plugin = importlib.import_module(plugin)
         plugin.install(config["settings"], "zygote")
-    beneath.answer_at_once()
+    beneath.skip_module_search()
     sys.path[:] = config["path"] = spawning.path_with(config["path"], variables)
 
     def attach(slot):

@@ -25,7 +25,7 @@ MORE_RESOURCES = "use a larger machine"
 
 
 class Instance(NamedTuple):
-    """What the hook `create` gives: an actor's instance, as the core knows it."""
+    """The result of the hook `create`: an actor's instance, as the core knows it."""
 
     methods: list[Callable]  # bound
     handed_on: bool = False  # its calls are given to the hook `deferred`

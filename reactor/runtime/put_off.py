@@ -11,7 +11,7 @@ class PutOff:
 
     def __init__(self):
         self._tasks = []  # a heap of (when it is run again, task)
-        self._told = {}  # submitter -> number of the last task that it has given away
+        self._last_given = {}  # submitter -> number of the last task that it has given away
         # (submitter, number) of tasks that were taken from dead processes before their messages were read
         self._noted = set()
 
@@ -23,12 +23,12 @@ class PutOff:
         if (submitter, number) in self._noted:
             self._noted.remove((submitter, number))
             return
-        self._told[submitter] = number
+        self._last_given[submitter] = number
         self.add(task, delay)
 
-    def told(self, slot):
+    def take_last_given(self, slot):
         """The number of the last task that a process has given away, which has died."""
-        return self._told.pop(_core.submitter(slot, 0), 0)
+        return self._last_given.pop(_core.submitter(slot, 0), 0)
 
     def of_dead(self, slot, delay):
         """Takes the tasks that the last `_core.reap`, of the process at `slot`, has left."""

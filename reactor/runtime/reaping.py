@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 from reactor.runtime import worker
-from reactor.runtime.births import KILLED, STILLBORN
+from reactor.runtime.startup_failures import FAILED, KILLED
 
 if TYPE_CHECKING:
     from collections import deque
     from collections.abc import Callable
 
-    from reactor.runtime.births import Births
     from reactor.runtime.devices import Devices
     from reactor.runtime.orphans import Orphans
     from reactor.runtime.processes import Actor, Worker
     from reactor.runtime.put_off import PutOff
     from reactor.runtime.relay import Relay
+    from reactor.runtime.startup_failures import StartupFailures
 
 _LOOKED_AT_ONCE = 200  # dead actors, at each death
 # A task runs on for this time after the actor that has submitted it has gone because nobody holds it any more.
@@ -41,7 +41,7 @@ class Reaping:
     dead_actors: deque[dict[str, Any]]
     waiting: list[Actor]
     reservations: Any
-    births: Births
+    startup_failures: StartupFailures
     devices: Devices
     hosting: Any
     drivers: Any
@@ -55,7 +55,7 @@ class Reaping:
     _start_waiting: Callable[[], None]
     _end_actor: Callable[[Actor], None]
     _death: Callable[..., dict[str, Any]]
-    _told: Callable[[Actor], dict[str, Any]]
+    _actor_facts: Callable[[Actor], dict[str, Any]]
 
     def _settle_death(self, w, status):
         """Settles the death of a worker's process: its calls fail or wait for the restart, its resources and output are taken back, and the actors
@@ -84,7 +84,7 @@ class Reaping:
         ]
         reason = _core.put(self.plugin.died(facts) if w.orphaned is None else w.orphaned)
         retry = self.memory.retry(w) if w.orphaned is None else _core.Retry.NEVER
-        restarts = _core.reap(w.slot, reason, unavailable, reasons, retry, self.put_off.told(w.slot))
+        restarts = _core.reap(w.slot, reason, unavailable, reasons, retry, self.put_off.take_last_given(w.slot))
         if left := self._run_again(w):
             self.relay.tell(self.plugin.retried(facts, left))
         elif w.orphaned is None and _is_crash(w, info, facts, actors):
@@ -138,11 +138,13 @@ class Reaping:
 
     def _task_worker_died(self, w, info, facts):
         """Starts another task worker, or fails the tasks if workers of this kind die before they run anything."""
-        verdict = self.births.judge(info["executed"] or info["had_task"] or info["exit_reason"], facts["status"])
+        verdict = self.startup_failures.record(
+            info["executed"] or info["had_task"] or info["exit_reason"], facts["status"]
+        )
         if verdict == KILLED:
             self.retry_spawn = True  # a little later
             return
-        if verdict == STILLBORN:
+        if verdict == FAILED:
             _core.fail_tasks(_core.put(self.plugin.died(facts)), setting=w.setting)
         self._answer_spawn()
 
@@ -223,7 +225,7 @@ class Reaping:
     def _died(self, actor, facts):
         actor.dead = True
         actor.death = {name: fact for name, fact in facts.items() if name != "actor"}
-        self.dead_actors.append(self._told(actor))
+        self.dead_actors.append(self._actor_facts(actor))
         key = actor.facts.get("name") and (actor.facts["namespace"], actor.facts["name"])
         if key and self.names.get(key) is actor:
             del self.names[key]

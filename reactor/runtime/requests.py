@@ -175,7 +175,7 @@ class Requests:
 
     def on_state(self, reply):
         """Replies with all actors and workers, for reports."""
-        actors = [*self.dead_actors, *(self._told(a) for a in self.actors.values() if not a.dead)]
+        actors = [*self.dead_actors, *(self._actor_facts(a) for a in self.actors.values() if not a.dead)]
         workers = [{"pid": w.pid, "slot": w.slot, "actor": not w.runs_tasks} for w in self.workers.values()]
         _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))
 
@@ -187,7 +187,7 @@ class Requests:
         self.devices.give(("task", pid))
         self.start_waiting()
 
-    def _told(self, a):
+    def _actor_facts(self, a):
         return {
             **{
                 k: v

@@ -12,7 +12,6 @@ from collections import deque
 
 from reactor import _core
 from reactor.runtime import control, descendants, descriptors, output, visitors, worker
-from reactor.runtime.births import Births
 from reactor.runtime.demands import Demands
 from reactor.runtime.devices import Devices
 from reactor.runtime.drivers import Drivers, Setting, scope_of
@@ -25,6 +24,7 @@ from reactor.runtime.put_off import PutOff
 from reactor.runtime.reaping import Reaping
 from reactor.runtime.relay import OPEN_SECONDS, Relay
 from reactor.runtime.requests import REMEMBERED, Requests
+from reactor.runtime.startup_failures import StartupFailures
 
 ACTOR, TASK_WORKER = _core.ProcKind.ACTOR, _core.ProcKind.POOL
 # Task workers alive at once; less than kPool in native/memory/layout.h, where dead ones have their entry for a while.
@@ -64,7 +64,7 @@ class Supervisor(Requests, Reaping):
             from reactor.runtime.hosting import Hosting
 
             self.hosting = Hosting(config["packed"], self._start_packed)
-        self.births = Births(self.relay.tell)
+        self.startup_failures = StartupFailures(self.relay.tell)
         self.groups = Groups()
         self.trees = Trees()
         self.memory = MemoryMonitor(config["memory"], self.workers)
@@ -443,7 +443,7 @@ class Supervisor(Requests, Reaping):
 
 
 def _ended_child():
-    """What `waitid` tells of a child that has ended and was not waited for, or None."""
+    """The result of `waitid` for a child that has ended and was not waited for, or None."""
     try:
         return os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
     except ChildProcessError:

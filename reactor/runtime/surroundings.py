@@ -20,7 +20,7 @@ class _Directory:
 
 
 class Surroundings:
-    """What `ActorStates` exchanges when another actor has its turn. Until an actor changes something, nothing is exchanged.
+    """The state that `ActorStates` exchanges when another actor has its turn. Until an actor changes something, nothing is exchanged.
 
     Changes are seen in the functions of os, which are replaced. (An audit hook would see more, but makes each `id()` slower, and `copy.deepcopy` four times as slow.)
     """

@@ -38,7 +38,7 @@ class Library(NamedTuple):
     set: Callable
     addresses: tuple
 
-    def told(self):
+    def count_from_environment(self):
         """The number of threads in the environment variables; None if none of them is set."""
         for name in self.variables:
             value = _environ.get(os.fsencode(name))  # os.environ.get() takes ten times as long for what is not there
@@ -54,7 +54,7 @@ class Library(NamedTuple):
 def follow():
     """Sets the number of threads of each loaded library from the environment variables, as if it were loaded now."""
     for library in libraries():
-        library.set(library.told() or library.default())
+        library.set(library.count_from_environment() or library.default())
 
 
 def variables():

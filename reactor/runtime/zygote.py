@@ -57,7 +57,7 @@ def main(early=False):
         from reactor.runtime.preloading import preload
         from reactor.runtime.supervisor import Supervisor
 
-    beneath.answer_at_once()
+    beneath.skip_module_search()
     sys.path[:] = spawning.path_with(config["own_path"], config["environment"])
     preload(config["preload"])
 

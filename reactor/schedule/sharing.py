@@ -36,7 +36,7 @@ _READS = {
 
 
 class Sharing:
-    """What the reactors of a program do with global variables. A variable is (number of its namespace, its name)."""
+    """The uses of global variables by the reactors of a program. A variable is (number of its namespace, its name)."""
 
     def __init__(self, reactions: list[Reaction]) -> None:
         self._found: dict[

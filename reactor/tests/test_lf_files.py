@@ -351,7 +351,7 @@ def test_a_target_property_that_is_given_twice_is_shown(tmp_path, capsys):
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [(b"target C\nreactor A { }", "has target C"), (b"\xff\xfe", "it is no text in UTF-8")],
+    [(b"target C\nreactor A { }", "has target C"), (b"\xff\xfe", "it is not valid UTF-8")],
 )
 def test_a_file_that_cannot_be_imported_is_told_where_the_import_is(content, message, tmp_path, capsys):
     path = written(tmp_path, 'target Python\nimport A from "a.lf"\nmain reactor { a = new A() }')

@@ -42,7 +42,7 @@ def create_collective_group(actors: list[Any], backend: str, name: str | None = 
         raise ValueError(f"All actors must be unique, got: {actors} ({at('create_collective_group')})")
     name, size = name or str(uuid.uuid4()), len(actors)
     if (
-        session.ensure().placement.others_run
+        session.ensure().placement.runs_in_parallel
     ):  # inline, tensors get to each other's actors all the same; collective operations cannot
         api.get([actor.__ray_call__.remote(_join, size, rank, kind, name) for rank, actor in enumerate(actors)])
     groups.groups[name] = handle = CommunicatorHandle(actors, name, kind)

@@ -66,7 +66,7 @@ _default_context: _ClientContext = _ClientContext()
 
 
 class RayAPIStub:
-    """What `ray.util.client.ray` is: the state of Ray Client, and Ray's functions for a driver that is connected by it."""
+    """The object `ray.util.client.ray`: the state of Ray Client, and Ray's functions for a driver that is connected by it."""
 
     def __init__(self) -> None:
         self._context = _default_context

@@ -78,8 +78,8 @@ def _env_of(f):
     """The runtime environment of an actor as text, with spaces where it is that of the whole program, as on Ray."""
     own = "env" in f
     env = thawed(f["env"]) if own else session.current.settings["runtime_env"]
-    told = {name: value for name, value in env.items() if not isinstance(value, bytes)}
-    return json.dumps(told, sort_keys=True, separators=(",", ":") if own else None)
+    shown = {name: value for name, value in env.items() if not isinstance(value, bytes)}
+    return json.dumps(shown, sort_keys=True, separators=(",", ":") if own else None)
 
 
 def _cause(f, hex_id):

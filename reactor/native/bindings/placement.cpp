@@ -27,18 +27,18 @@ void begin_packed() {
 // Audit events of Python that somebody wants to be told of. In C, because the hook is called for much else, such as each id().
 struct WatchedEvents {
   std::vector<std::string> names;
-  Owned told;
+  Owned callback;
 };
 
 int on_event(const char* event, PyObject*, void* watched) {
   auto& w = *static_cast<WatchedEvents*>(watched);
   if (std::find(w.names.begin(), w.names.end(), event) == w.names.end()) return 0;
-  return Owned(PyObject_CallFunction(w.told.get(), "s", event)) ? 0 : -1;
+  return Owned(PyObject_CallFunction(w.callback.get(), "s", event)) ? 0 : -1;
 }
 
-// From now on, to the end of the process, calls `told(name)` at each audit event of one of these names.
-void watch_events(std::vector<std::string> names, nb::object told) {
-  auto watched = std::make_unique<WatchedEvents>(std::move(names), Owned::share(told.ptr()));
+// From now on, to the end of the process, calls `callback(name)` at each audit event of one of these names.
+void watch_events(std::vector<std::string> names, nb::object callback) {
+  auto watched = std::make_unique<WatchedEvents>(std::move(names), Owned::share(callback.ptr()));
   if (PySys_AddAuditHook(on_event, watched.release()) != 0) throw nb::python_error();
 }
 
@@ -54,7 +54,7 @@ void bind_placement(nb::module_& m) {
   });
   m.def("serve_beside", &serve_beside);
   m.def("watch_packed", &watch_packed);
-  m.def("watch_events", &watch_events, nb::arg("names"), nb::arg("told"));
+  m.def("watch_events", &watch_events, nb::arg("names"), nb::arg("callback"));
   m.def(
       "beside",
       [](nb::object call, nb::object argument) {

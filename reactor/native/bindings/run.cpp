@@ -35,7 +35,7 @@ void open_context(Heap* h, uint32_t slot, bool with_hold_list, int control,
 
 // `patience`: (seconds, share), see patience.h; infinite seconds: order may cost anything. `head`: this process makes no calls; drivers come later.
 int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, std::pair<double, double> patience, int spill,
-           int64_t spill_note, int ordering, int digesting, bool keeping, bool head, double full_wait, double disk_left) {
+           int64_t spill_note, int ordering, int digesting, bool journaling, bool head, double full_wait, double disk_left) {
   Heap* h = Heap::create(capacity, store_limit, cores);
   if (!h->give_back(h->page_at(0), kPage) &&
       PyErr_WarnFormat(
@@ -54,7 +54,7 @@ int create(uint64_t capacity, int64_t store_limit, int cores, bool inline_mode, 
   h->header->patience_ns = patience.first < 1e9 ? uint64_t(patience.first * 1e9) : kForeverNs;
   h->header->patience_share = patience.second;
   h->header->digesting = Digest(digesting);
-  h->header->keeping = keeping;
+  h->header->journaling = journaling;
   h->procs[0].kind = head ? ProcKind::Supervisor : ProcKind::Driver;
   h->procs[1].kind = ProcKind::Supervisor;
   h->header->proc_high.store(2);
@@ -202,7 +202,7 @@ int send_message(uint32_t of, nb::bytes data) {
 
 void bind_run(nb::module_& m) {
   m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("patience"),
-        nb::arg("spill") = -1, nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("digesting") = 0, nb::arg("keeping") = false,
+        nb::arg("spill") = -1, nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("digesting") = 0, nb::arg("journaling") = false,
         nb::arg("head") = false, nb::arg("full_wait") = 0.0, nb::arg("disk_left") = 0.05);
   m.def("close", &close_context);
   m.def("detach", &leave_to_parent);

@@ -41,17 +41,17 @@ Object* first_of_call(Object* o) {
   return std::atomic_ref(first->uid).load(memory_order_acquire) == joined->first_uid ? first : nullptr;
 }
 
-// Python tells its audit hooks before it starts a process. `told` is a function without arguments; what it raises does not stop the process from being started.
-int starts_child(const char* event, PyObject*, void* told) {
+// Python tells its audit hooks before it starts a process. `callback` is a function without arguments; what it raises does not stop the process from being started.
+int starts_child(const char* event, PyObject*, void* callback) {
   static constexpr std::string_view starts[] = {"subprocess.Popen", "os.fork", "os.forkpty", "os.posix_spawn", "os.system", "os.exec"};
   if ((*event != 'o' && *event != 's') || std::ranges::find(starts, event) == std::end(starts)) return 0;
-  nb::object done = steal(PyObject_CallNoArgs(static_cast<PyObject*>(told)));
+  nb::object done = steal(PyObject_CallNoArgs(static_cast<PyObject*>(callback)));
   if (!done.is_valid()) PyErr_Clear();
   return 0;
 }
 
-void before_children(nb::callable told) {
-  if (PySys_AddAuditHook(&starts_child, told.release().ptr())) throw nb::python_error();
+void before_children(nb::callable callback) {
+  if (PySys_AddAuditHook(&starts_child, callback.release().ptr())) throw nb::python_error();
 }
 
 // The results of the call after its first one. It holds them itself as long as the first one is not done.
@@ -109,7 +109,7 @@ void drop_cancelled(const Object* first) {
   }
 }
 
-// `o`: the call's first result. Of a call that runs, the process is told by a signal.
+// `o`: the call's first result. Of a call that runs, the process is callback by a signal.
 Cancelled cancel_object(Object* o, uint32_t children) {
   if (is_done(o)) return Cancelled::Done;
   Held others;
@@ -118,7 +118,7 @@ Cancelled cancel_object(Object* o, uint32_t children) {
   if (o->state.compare_exchange_strong(pending, State::Cancelled, memory_order_acq_rel)) {
     complete(ctx->local, o, State::Cancelled);
     for (Object* other : others.all()) complete(ctx->local, other, State::Cancelled);
-    if (kind_of(o) == kValueObject && !ctx->keeping && !ctx->placement->at_once) drop_cancelled(o);
+    if (kind_of(o) == kValueObject && !ctx->journaling && !ctx->placement->at_once) drop_cancelled(o);
     return Cancelled::Unbegun;
   }
   Cancellation before = pending == State::Running ? Cancellation::None : Cancellation::Yielding;
@@ -186,7 +186,7 @@ nb::list cancel_all(const std::vector<Started::Call>& calls, uint32_t how) {
   return processes;
 }
 
-// The process is told that the call with this result was cancelled: what that has called and is not done. `children`: its list, null if the call has ended.
+// The process learns that the call with this result was cancelled: what that has called and is not done. `children`: its list, null if the call has ended.
 std::vector<Started::Call> hear(uint64_t uid, Started* children) {
   if (!children) return ctx->unheard.take(uid);
   children->hear();
@@ -253,7 +253,7 @@ void bind_running_call(nb::module_& m) {
       [](bool generator) {
         const bool can = ctx && ctx->call->message && ctx->proc->kind == ProcKind::Pool && hooks.put_off &&
                          (!generator || ctx->call->streaming) &&  // else some of its results may be stored
-                         !ctx->keeping && !hooks.task_random;     // a run that is repeated has each call once
+                         !ctx->journaling && !hooks.task_random;     // a run that is repeated has each call once
         return can && (ctx->run_later = true);
       },
       nb::arg("generator"));

@@ -70,7 +70,7 @@ bool rung_later(const std::vector<Off>& arguments, Bell* bell) {
 
 // The fence after a message waits until this core has the lines that were written, and the receiver's core had them last: about 100 ns. In a
 // program that repeats itself the recording says which call comes next: while one is made, the lines of the next one are brought here.
-class Ahead {
+class CallPrefetch {
  public:
   void fetch_next(uint32_t node) const {
     if (node >= next_.size()) return;
@@ -89,7 +89,7 @@ class Ahead {
   uint32_t last_ = 0;                                       // the call before
   std::vector<std::pair<const void*, const void*>> next_;  // by the place of the call before; only hints, which may be out of date
 };
-Ahead ahead;
+CallPrefetch call_prefetch;
 
 }  // namespace
 
@@ -106,7 +106,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
       kind == MessageKind::Create ? kMethodResult | kSeen : kMethodResult;  // a constructor's failure is told where it ran
   out.look_up(kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, args, nargs, kwnames);
   out.tell(spec.name);
-  if (out.replayed) ahead.fetch_next(out.recorded.node);
+  if (out.replayed) call_prefetch.fetch_next(out.recorded.node);
   Inbox* inbox = link->inbox;
   out.timestamped = ctx->logical && inbox->order.load(memory_order_relaxed) & kSeveral;
   CallersRefs refs;
@@ -149,7 +149,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   }
   link->outlet->sender.commit(out.record_size());
   out.sent = true;
-  if (out.recorded.recorder) ahead.learn(out.recorded.node, link->outlet->sender);
+  if (out.recorded.recorder) call_prefetch.learn(out.recorded.node, link->outlet->sender);
   std::atomic_thread_fence(memory_order_seq_cst);
   if (ctx->logical && !out.on_board && (inbox->order.load(memory_order_relaxed) & (kOpenActor | kPhysical)) == kOpenActor) {
     OpenCall open;

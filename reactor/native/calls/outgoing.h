@@ -97,7 +97,7 @@ struct Outgoing {
   }
   // Tells who keeps a record of the run.
   void tell(PyObject* name) {
-    if (ctx->keeping && hooks.call_sent) tell_call_sent(name);
+    if (ctx->journaling && hooks.call_sent) tell_call_sent(name);
   }
   // Whether the call, to `callee` (0: a task), is given anything by which it may come to call others. Handles are noted.
   bool carries(uint32_t callee, OpenCall& open);
@@ -206,7 +206,7 @@ struct Outgoing {
     PyObject* r = new_ref(results[i], false);
     if (!r) return nullptr;
     given = i + 1;
-    if (i == 0 && ctx->keeping && hooks.result) {
+    if (i == 0 && ctx->journaling && hooks.result) {
       uint32_t tail[kMaxTag];
       write_tail(tail);
       hooks.result.tell(results[0]->uid, Owned(tag_tuple({root, tail, depth_of_tag})));
@@ -235,7 +235,7 @@ inline bool check_arguments(const CallSpec& s, PyObject* const* args, Py_ssize_t
 }
 bool take_given_tag();
 // In a replay, asks for the tag of the next call. False: a Python error is set.
-inline bool may_send_call() { return !ctx->keeping || !hooks.call_tag || take_given_tag(); }
+inline bool may_send_call() { return !ctx->journaling || !hooks.call_tag || take_given_tag(); }
 // An argument could not be encoded: the layer above may say it in its own words. Null.
 PyObject* refuse_argument(const CallSpec& spec);
 // In inline placement the call happens here.

@@ -258,7 +258,7 @@ bool Stream::drain(PyObject* generator) {
   }
   uint32_t mine = epoch;
   const bool sends = hooks.yielded && PyGen_CheckExact(generator);
-  Owned told;  // what the generator's last `yield` is to give
+  Owned reply;  // what the generator's last `yield` is to give
   for (;;) {
     if (was_cancelled()) {
       const PyCompletion* handed_on = running_completion();
@@ -268,8 +268,8 @@ bool Stream::drain(PyObject* generator) {
     }
     if (!wait_to_be_let_on()) return false;
     PyObject* next = nullptr;
-    if (sends && told && takes_value(generator)) {
-      if (PyIter_Send(generator, told.get(), &next) == PYGEN_RETURN) Py_CLEAR(next);
+    if (sends && reply && takes_value(generator)) {
+      if (PyIter_Send(generator, reply.get(), &next) == PYGEN_RETURN) Py_CLEAR(next);
     } else {
       next = PyIter_Next(generator);
     }
@@ -285,8 +285,8 @@ bool Stream::drain(PyObject* generator) {
     if (!item(value.get())) return false;
     value.reset();
     if (sends) {
-      told = hooks.yielded(now_ns() - before);
-      if (!told) return false;
+      reply = hooks.yielded(now_ns() - before);
+      if (!reply) return false;
     }
     if (Owned gated = gate()) {
       auto* ticket = reinterpret_cast<PyRef*>(gated.get());

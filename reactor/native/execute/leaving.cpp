@@ -62,9 +62,9 @@ void forget_instance(uint32_t actor) {
 }
 
 bool restarted(uint32_t actor, ExitReason why, Off& reason) {
-  Owned told = hooks.restart ? hooks.restart(actor, why) : Owned();
-  Owned ref(told && told.get() != Py_None ? put_value(told.get(), Exempt::All) : nullptr);
-  told.reset();
+  Owned reply = hooks.restart ? hooks.restart(actor, why) : Owned();
+  Owned ref(reply && reply.get() != Py_None ? put_value(reply.get(), Exempt::All) : nullptr);
+  reply.reset();
   if (PyErr_Occurred()) hooks.restart.complain();
   if (!ref) return false;
   reason = ctx->heap->off(reinterpret_cast<PyRef*>(ref.get())->object);

@@ -23,7 +23,7 @@ constexpr int kBarrierTicks = 500; // that a call may sleep as at a barrier befo
 constexpr int kIdleTicks = 500;    // then the watchdog sleeps until a call runs
 constexpr uint64_t kBetweenCollections = 9;  // times as long as the last one took
 
-void wake_hand(Hand* h) {
+void wake_thread(TurnThread* h) {
   h->word.fetch_add(1, memory_order_release);
   futex_wake(&h->word);
 }
@@ -44,7 +44,7 @@ void bring_near(const std::vector<std::unique_ptr<PackedActor>>& actors, size_t 
 
 // ---- threads
 
-int Packed::serve(Hand* me) {
+int Packed::serve(TurnThread* me) {
   turns.take(me);
   coming_ = false;
   for (;;) {
@@ -89,7 +89,7 @@ void Packed::collect_garbage() {
   collect_at_ = now + kBetweenCollections * (now - begun);
 }
 
-void Packed::park(Hand* me) {
+void Packed::park(TurnThread* me) {
   if (ready()) ring(ctx->heap, &ctx->proc->bell);
   settle_ended(me);
   me->parked = true;
@@ -108,7 +108,7 @@ void Packed::see_that_one_serves() {
     server_ = parked_.back();
     parked_.pop_back();
     server_->parked = false;
-    return wake_hand(server_);
+    return wake_thread(server_);
   }
   coming_ = true;
   if (!hooks.thread(false)) {
@@ -117,7 +117,7 @@ void Packed::see_that_one_serves() {
   }
 }
 
-void Packed::give_turn(Hand* me) {
+void Packed::give_turn(TurnThread* me) {
   me->suspended = put_away();
   if (server_ == me) server_ = nullptr;
   if (server_ && ready()) ring(ctx->heap, &ctx->proc->bell);
@@ -125,7 +125,7 @@ void Packed::give_turn(Hand* me) {
   see_that_one_serves();  // last: it runs Python code
 }
 
-void Packed::take_turn(Hand* me) {
+void Packed::take_turn(TurnThread* me) {
   turns.take(me);
   Execution suspended = std::exchange(me->suspended, {});
   const bool interrupt = suspended.call && suspended.call->to_interrupt;
@@ -136,12 +136,12 @@ void Packed::take_turn(Hand* me) {
   if (interrupt) PyThreadState_SetAsyncExc(me->ident, PyExc_SystemExit);
 }
 
-Hand* Packed::hand_with_turn() const { return own_hand() == turns.holder() ? own_hand() : nullptr; }
+TurnThread* Packed::thread_with_turn() const { return own_turn_thread() == turns.holder() ? own_turn_thread() : nullptr; }
 
-uint32_t Packed::actor_of_thread() { return hand_with_turn() ? ctx->call->actor : 0; }
+uint32_t Packed::actor_of_thread() { return thread_with_turn() ? ctx->call->actor : 0; }
 
-Hand* Packed::wait_begins() {
-  Hand* me = keeps_turn_ ? nullptr : hand_with_turn();
+TurnThread* Packed::wait_begins() {
+  TurnThread* me = keeps_turn_ ? nullptr : thread_with_turn();
   if (!me) return nullptr;
   me->waits = true;
   ++waiting_;
@@ -150,7 +150,7 @@ Hand* Packed::wait_begins() {
   return me;
 }
 
-void Packed::wait_ends(Hand* me) {
+void Packed::wait_ends(TurnThread* me) {
   --waiting_;
   tell_busy();
   take_turn(me);
@@ -160,8 +160,8 @@ void Packed::wait_ends(Hand* me) {
 // A call under way in another thread than the server's is told of as one of a threaded actor is: while the server sleeps, the
 // process does not. Calls that all wait may all wait for ever.
 void Packed::tell_busy() {
-  auto tell = [](atomic<uint32_t>& told, uint32_t now, std::memory_order order) {
-    if (told.load(memory_order_relaxed) != now) told.store(now, order);
+  auto tell = [](atomic<uint32_t>& word, uint32_t now, std::memory_order order) {
+    if (word.load(memory_order_relaxed) != now) word.store(now, order);
   };
   tell(ctx->proc->loop_idle, busy_ > 0 && waiting_ == busy_, memory_order_relaxed);
   tell(ctx->proc->deferred, busy_, memory_order_seq_cst);
@@ -169,7 +169,7 @@ void Packed::tell_busy() {
 
 // A call counts as under way until its results are done and somebody has looked at what its actor has to do next: beside a server
 // that sleeps the process would look asleep, with all that the call has set going still to come.
-void Packed::settle_ended(Hand* me) {
+void Packed::settle_ended(TurnThread* me) {
   if (me->ended == 0) return;
   busy_ -= me->ended;
   me->ended = 0;
@@ -177,11 +177,11 @@ void Packed::settle_ended(Hand* me) {
 }
 
 void Packed::regain() {
-  if (own_hand() && own_hand()->passed_over) come_back(own_hand());
+  if (own_turn_thread() && own_turn_thread()->passed_over) come_back(own_turn_thread());
 }
 
 // At a bytecode of a call that was to stop, and when a method returns.
-void come_back(Hand* me) {
+void come_back(TurnThread* me) {
   if (!me->passed_over) {
     if (packed().turns.holder() != me) return;
     packed().give_turn(me);
@@ -191,7 +191,7 @@ void come_back(Hand* me) {
 }
 
 PyObject* Packed::beside(PyObject* call, PyObject* argument) {
-  Hand* me = in_method() && !keeps_turn_ ? hand_with_turn() : nullptr;
+  TurnThread* me = in_method() && !keeps_turn_ ? thread_with_turn() : nullptr;
   if (!me) return PyObject_CallOneArg(call, argument);
   give_turn(me);
   PyObject* r = PyObject_CallOneArg(call, argument);
@@ -208,7 +208,7 @@ void Packed::watch() {
       timespec t{0, kTickNs};
       nanosleep(&t, nullptr);
       const bool runs = in_method_.load(memory_order_relaxed);
-      Hand* h = runs ? turns.holder() : nullptr;
+      TurnThread* h = runs ? turns.holder() : nullptr;
       const uint64_t now = turns.count() + ctx->proc->executed.load(memory_order_relaxed), time = h ? time_run(h) : 0;
       same = h && now == seen ? same + 1 : 0;
       asleep = same && time == ran ? asleep + 1 : 0;
@@ -224,7 +224,7 @@ void Packed::watch() {
       idle = 0;
     }
     PyEval_RestoreThread(state);
-    Hand* h = turns.holder();
+    TurnThread* h = turns.holder();
     if (!h || !in_method_.load(memory_order_relaxed) || seen != turns.count() + ctx->proc->executed.load(memory_order_relaxed)) continue;
     if (call && call->to_interrupt) PyThreadState_SetAsyncExc(h->ident, PyExc_SystemExit);  // it has caught the first
     if (!turns.wanted() && !ready()) continue;
@@ -245,9 +245,9 @@ void Packed::begin() {
 
 void Packed::call_begins(RunningCall& call) {
   running->busy.store(true, memory_order_relaxed);
-  busy_ += 1 - std::exchange(own_hand()->ended, 0u);  // settled, because whoever serves looks at all actors
+  busy_ += 1 - std::exchange(own_turn_thread()->ended, 0u);  // settled, because whoever serves looks at all actors
   tell_busy();
-  running->hand = own_hand();
+  running->turn_thread = own_turn_thread();
   running->call = this->call = &call;
   ctx->caller = call.actor;
   ctx->states->enter(running->inbox_server.actor);
@@ -262,7 +262,7 @@ void Packed::method_begins() {
 }
 
 bool Packed::method_returned(RunningCall& call) {
-  Hand* me = own_hand();
+  TurnThread* me = own_turn_thread();
   stop_no_more(me);
   regain();
   if (!call.discarded) return call.storing = true;
@@ -276,11 +276,11 @@ void Packed::call_ends(RunningCall& call, ExitReason why) {
     running->why = why;
     running->leaving.store(true, memory_order_relaxed);
   }
-  ++own_hand()->ended;
+  ++own_turn_thread()->ended;
   in_method_.store(false, memory_order_relaxed);
-  if (call.to_interrupt) PyThreadState_SetAsyncExc(own_hand()->ident, nullptr);  // meant for this call, it would hit the next
+  if (call.to_interrupt) PyThreadState_SetAsyncExc(own_turn_thread()->ident, nullptr);  // meant for this call, it would hit the next
   if (!call.discarded) {
-    running->hand = nullptr;
+    running->turn_thread = nullptr;
     running->call = nullptr;
     running->unseen.store(true, memory_order_relaxed);
     running->busy.store(false, memory_order_release);
@@ -304,7 +304,7 @@ bool Packed::serve(PackedActor& h) {
 }
 
 bool Packed::serve_round() {
-  Hand* me = own_hand();
+  TurnThread* me = own_turn_thread();
   bool any = false;
   for (size_t n = actors_.size(); n-- > 0;) {
     next_ = next_ + 1 < actors_.size() ? next_ + 1 : 0;
@@ -338,7 +338,7 @@ uint64_t Packed::held_until() const {
 
 // One that is given up because of an error has its next message run at once: the error is for that.
 void Packed::look_at_holds(bool alone) {
-  Hand* me = own_hand();
+  TurnThread* me = own_turn_thread();
   for (size_t i = 0; i < actors_.size() && server_ == me; ++i) {
     PackedActor* h = actors_[i].get();
     if (h->busy.load(memory_order_relaxed) || h->leaving.load(memory_order_relaxed) || !h->inbox_server.hold.active) continue;
@@ -393,7 +393,7 @@ void Packed::learn(Object* actor, Object* facts) {
 void Packed::settle_call(PackedActor& h) {
   if (!h.call || (h.call->storing && !h.call->streaming)) return;
   h.call->to_interrupt = true;
-  if (!h.hand->waits) PyThreadState_SetAsyncExc(h.hand->ident, PyExc_SystemExit);  // one that waits looks itself
+  if (!h.turn_thread->waits) PyThreadState_SetAsyncExc(h.turn_thread->ident, PyExc_SystemExit);  // one that waits looks itself
   if (h.call->storing) return;
   h.call->discarded = true;
   for (uint32_t i = 0; i < h.call->n; ++i) {
@@ -438,10 +438,10 @@ int serve_packed() {
   ctx->serving = true;
   ctx->proc->loaded.store(1, memory_order_release);
   if (!hooks.thread(true)) return -1;
-  return packed().serve(make_hand());
+  return packed().serve(make_turn_thread());
 }
 
-void serve_beside() { packed().serve(make_hand()); }
+void serve_beside() { packed().serve(make_turn_thread()); }
 void watch_packed() { packed().watch(); }
 
 }  // namespace reactor

@@ -19,7 +19,7 @@
 namespace reactor {
 
 struct InboxServer;
-struct Hand;
+struct TurnThread;
 
 // A call that runs in this process.
 struct RunningCall {
@@ -72,8 +72,8 @@ class Placement {
   // The calling thread waits for `what`. False, and a Python error: that would never end.
   virtual bool may_wait(const char*) { return true; }
   // It sleeps until the wait is over. Gives what wait_ends() is to be given, null: that is not to be called.
-  virtual Hand* wait_begins() { return nullptr; }
-  virtual void wait_ends(Hand*) {}
+  virtual TurnThread* wait_begins() { return nullptr; }
+  virtual void wait_ends(TurnThread*) {}
   // Between keep_turn(true) and keep_turn(false) no other actor may run while it waits: it is not in a call.
   virtual void keep_turn(bool) {}
   // `call(argument)`, which sleeps.

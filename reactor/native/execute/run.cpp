@@ -43,7 +43,7 @@ void set_error_of(Object* o) {
 
 // Tells who keeps a record of the run of the running call; false, and an exception, if that raises.
 template <class... More> bool tell_of_call(const Hook<uint32_t, Owned, More...>& hook, uint32_t actor, More... more) {
-  return !ctx->keeping || !hook || hook(actor, Owned(tag_tuple(ctx->here)), more...);
+  return !ctx->journaling || !hook || hook(actor, Owned(tag_tuple(ctx->here)), more...);
 }
 
 // Where a new actor's `count` methods are noted. The memory of one that is gone is used again and not freed: a call of it may be running.
@@ -308,7 +308,7 @@ void MessageRun::hand_on() {
   if (token && ctx->digesting) {  // at once: the call may have ended before the hook returns
     completion->given_digest = given_digest_;
     completion->digest = digest_of_start(kind_ == MessageKind::Call ? ctx->actors.find(actor_) : nullptr);
-    if (ctx->keeping) {
+    if (ctx->journaling) {
       completion->tag = tag_tuple(ctx->here);
       completion->given = PyTuple_Pack(2, given.args.get(), given.kwargs ? given.kwargs.get() : Py_None);
       PyErr_Clear();
@@ -355,14 +355,14 @@ void MessageRun::settle() {
 
 // False, and an exception: it ends the process or the actor.
 bool MessageRun::store_value() {
-  if (!ctx->keeping) args_.drop_arrays();  // who keeps a record looks at arguments and result afterwards
+  if (!ctx->journaling) args_.drop_arrays();  // who keeps a record looks at arguments and result afterwards
   if (stream_) return stream_->end(), true;
   if (flags_ & kDynamic) return store_gathered(results_.data(), value_.get(), callable_.get());
-  return store_results(results_.data(), n_, value_.get(), callable_.get(), note_, Py_REFCNT(value_.get()) == 1 && !ctx->keeping);
+  return store_results(results_.data(), n_, value_.get(), callable_.get(), note_, Py_REFCNT(value_.get()) == 1 && !ctx->journaling);
 }
 
 bool MessageRun::store_error() {
-  if (ctx->keeping) {
+  if (ctx->journaling) {
     SavedError error;
     raised_ = Owned::share(error.exception());
   }
@@ -449,9 +449,9 @@ void MessageRun::digest() {
   for (Off off : results_) {
     if (flags_ & kStreaming) break;
     if (several) all = hash_result(ctx->heap, ctx->heap->at<Object>(off), all, ctx->whole);
-    if (!several || ctx->keeping) digest_ = hash_result(ctx->heap, ctx->heap->at<Object>(off), digest_, ctx->whole);
+    if (!several || ctx->journaling) digest_ = hash_result(ctx->heap, ctx->heap->at<Object>(off), digest_, ctx->whole);
   }
-  if (ctx->keeping && hooks.executed && !call_.discarded) tell_executed();
+  if (ctx->journaling && hooks.executed && !call_.discarded) tell_executed();
   entry = kind_ == MessageKind::Call ? ctx->actors.find(actor_) : nullptr;  // the hook has run Python
   if (!several) all = entry ? entry->digest = mix(entry->digest, digest_) : digest_;
   ctx->proc->digest.fetch_add(all, memory_order_relaxed);

@@ -48,7 +48,7 @@ inline void fall(Local& l, Object* o) {
 
 // Gives back a hold, whose note `forget` takes out; what falls is not taken apart yet.
 template <class Forget>
-void let_fall(Local& l, Object* o, Forget&& forget) {
+void release_hold(Local& l, Object* o, Forget&& forget) {
   if (o->holds.load(memory_order_acquire) == 1 && !keep_failure_of(l, o)) {
     atomic<Off>& dropping = l.proc->dropping;
     dropping.store(l.heap->off(o), memory_order_release);
@@ -73,7 +73,7 @@ void let_fall(Local& l, Object* o, Forget&& forget) {
 inline void take_apart(Local& l, Object* o) {
   const State s = o->state.load(memory_order_acquire);
   auto drop = [&](Off& ref) {
-    if (ref) let_fall(l, l.heap->at<Object>(ref), [&] { std::atomic_ref(ref).store(0, memory_order_release); });
+    if (ref) release_hold(l, l.heap->at<Object>(ref), [&] { std::atomic_ref(ref).store(0, memory_order_release); });
   };
   if (s == State::Value || s == State::Error) {
     auto* v = reinterpret_cast<ValueHeader*>(value_of(l.heap, o));
@@ -114,7 +114,7 @@ inline void take_fallen_apart(Local& l) {
 // Gives back a hold that is noted; `forget` takes the note out.
 template <class Forget>
 void drop_noted(Local& l, Object* o, Forget&& forget) {
-  let_fall(l, o, forget);
+  release_hold(l, o, forget);
   take_fallen_apart(l);
 }
 // That of an entry of the process's own hold list.

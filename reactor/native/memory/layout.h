@@ -262,11 +262,11 @@ struct Header {
   atomic<uint64_t> collect_asked;  // ns, when that was last asked; 0: never
   atomic<uint64_t> past[kCounters];  // of dead processes, see Proc::counters
   Ordering ordering;
-  uint32_t keeping;  // calls are told to the hooks call_tag, call_sent, result, call_started, executed and call_finished
+  uint32_t journaling;  // calls are told to the hooks call_tag, call_sent, result, call_started, executed and call_finished
   Digest digesting;  // what calls add to Proc::digest
   uint64_t patience_ns;  // what order may cost, see patience.h; kForeverNs: anything
   double patience_share;
-  atomic<Off> kept;  // see kept.h
+  atomic<Off> run_records;  // see run_records.h
   atomic<Off> waited[kWaitedBuckets];  // lists of Waited, see patience.h
   atomic<Off> boards, notices;  // see order.h
   atomic<uint32_t> names;  // there are actors that anybody can look up

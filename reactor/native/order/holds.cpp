@@ -58,11 +58,11 @@ Owned tell(InboxServer& s, const Candidate& c, const std::vector<Party>& holders
   }
   ctx->placement->keep_turn(true);  // it asks the supervisor; another thread would serve the actor meanwhile
   const std::string name = ctx->order.name_of(c.message->caller);
-  Owned told =
+  Owned answer =
       hooks.relaxed(s.actor, c.message->method, c.message->caller, name.empty() ? nullptr : name.c_str(), std::move(list), outcome);
-  if (!told) hooks.relaxed.complain();
+  if (!answer) hooks.relaxed.complain();
   ctx->placement->keep_turn(false);
-  return told;
+  return answer;
 }
 
 void relax(InboxServer& s, const Candidate& c, const std::vector<Party>& holders) {

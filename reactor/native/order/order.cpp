@@ -8,7 +8,7 @@ namespace reactor {
 
 void Order::note(NoticeKind kind, uint64_t who, uint32_t to) {
   if (!noted_.insert(who * 0x9e3779b97f4a7c15ull ^ uint64_t(to) << 8 ^ uint64_t(kind)).second) return;
-  auto* n = keep<Notice>(local_);
+  auto* n = alloc_for_run<Notice>(local_);
   n->kind = kind;
   n->who = who;
   n->to = to;

@@ -17,7 +17,7 @@
 //
 // Somebody waits for a result if it has an armed WaitNode. `since` says since when.
 #pragma once
-#include "memory/kept.h"
+#include "memory/run_records.h"
 
 namespace reactor {
 
@@ -58,7 +58,7 @@ inline Waited* waited_entry(Local& l, uint64_t pair, uint64_t now) {
     }
     seen = head;
     if (!fresh) {
-      fresh = keep<Waited>(l);
+      fresh = alloc_for_run<Waited>(l);
       fresh->pair = pair;
       fresh->met_ns = now;
       fresh->blocked_ns.store(0, memory_order_relaxed);

@@ -331,9 +331,9 @@ class CallLines {
   const Whose& whose_of(uint32_t number) {
     auto found = whose_.find(number);
     if (found != whose_.end()) return found->second;
-    const nb::object told = whose_of_(number);
-    Whose& place = nb::cast<bool>(told[2]) ? whose_[number] : unknown_;
-    place = {nb::cast<nb::str>(told[0]).c_str(), nb::cast<nb::str>(told[1]).c_str()};
+    const nb::object fields = whose_of_(number);
+    Whose& place = nb::cast<bool>(fields[2]) ? whose_[number] : unknown_;
+    place = {nb::cast<nb::str>(fields[0]).c_str(), nb::cast<nb::str>(fields[1]).c_str()};
     return place;
   }
 

@@ -5,8 +5,8 @@
 namespace reactor {
 namespace {
 
-std::vector<Hand*> hands;  // all; never freed
-thread_local Hand* hand __attribute__((tls_model("initial-exec"))) = nullptr;
+std::vector<TurnThread*> threads;  // all; never freed
+thread_local TurnThread* turn_thread __attribute__((tls_model("initial-exec"))) = nullptr;
 
 void trace_opcodes(PyObject* frame, PyObject* on) {
   if (PyObject_SetAttrString(frame, "f_trace_opcodes", on) != 0) PyErr_Clear();
@@ -14,34 +14,35 @@ void trace_opcodes(PyObject* frame, PyObject* on) {
 
 // The thread goes on without stops. Python 3.12 calls the trace function of a thread that has none any more, at each bytecode of a frame that is
 // marked, as long as another thread has one: the mark has to go, too.
-void go_on(Hand* h) {
+void go_on(TurnThread* h) {
   h->gated = false;
   if (Owned frame = std::exchange(h->marked, Owned())) trace_opcodes(frame.get(), Py_False);
 }
 
 int gate(PyObject*, PyFrameObject*, int, PyObject*) {
   PyEval_SetTrace(nullptr, nullptr);
-  if (hand && hand->gated) {
-    go_on(hand);
-    come_back(hand);
+  if (turn_thread && turn_thread->gated) {
+    go_on(turn_thread);
+    come_back(turn_thread);
   }
   return 0;
 }
 
 }  // namespace
 
-Hand::Hand() : ident(PyThread_get_thread_ident()), tid(int(syscall(SYS_gettid))), clock(CLOCK_MONOTONIC), state(PyThreadState_Get()) {
+TurnThread::TurnThread()
+    : ident(PyThread_get_thread_ident()), tid(int(syscall(SYS_gettid))), clock(CLOCK_MONOTONIC), state(PyThreadState_Get()) {
   pthread_getcpuclockid(pthread_self(), &clock);  // the other clock never stands still: then nobody is passed over
 }
-Hand* own_hand() { return hand; }
-Hand* make_hand() {  // its thread lives as long as the process
-  hands.push_back(hand = new Hand);
-  return hand;
+TurnThread* own_turn_thread() { return turn_thread; }
+TurnThread* make_turn_thread() {  // its thread lives as long as the process
+  threads.push_back(turn_thread = new TurnThread);
+  return turn_thread;
 }
 
 Started* children_of(uint64_t uid) {
   if (ctx->call->uid == uid) return &ctx->children;
-  for (Hand* h : hands)
+  for (TurnThread* h : threads)
     if (h->suspended.running->uid == uid) return &h->suspended.children;
   return nullptr;
 }
@@ -75,19 +76,19 @@ void take_back(Execution&& e) {
   if (ctx->recorder) ctx->recorder->exchange(e.caller);
 }
 
-void sleep_on(Hand* h, uint32_t seen) {
+void sleep_on(TurnThread* h, uint32_t seen) {
   Py_BEGIN_ALLOW_THREADS
   while (h->word.load(memory_order_acquire) == seen) futex_wait(&h->word, seen, UINT64_MAX);
   Py_END_ALLOW_THREADS
 }
 
-void Turns::begin(Hand* h) {
+void Turns::begin(TurnThread* h) {
   holder_.store(h, memory_order_release);
   ctx->main_thread = h ? h->ident : 0;
   count_.store(count_.load(memory_order_relaxed) + 1, memory_order_relaxed);
 }
 
-void Turns::take(Hand* h) {
+void Turns::take(TurnThread* h) {
   if (!holder()) return begin(h);
   asked_.push_back(h);
   while (holder() != h) {
@@ -99,7 +100,7 @@ void Turns::take(Hand* h) {
 // The word is raised with the GIL held, and read with it before the sleep: no turn is missed.
 void Turns::give() {
   if (asked_.empty()) return begin(nullptr);
-  Hand* next = asked_.front();
+  TurnThread* next = asked_.front();
   asked_.pop_front();
   begin(next);
   next->word.fetch_add(1, memory_order_release);
@@ -108,7 +109,7 @@ void Turns::give() {
 
 // A trace function set from outside is the one means to have a thread stop between two bytecodes. A thread that is being
 // traced by a debugger is left alone.
-void stop_at_next_bytecode(Hand* h) {
+void stop_at_next_bytecode(TurnThread* h) {
   if (h->gated || h->state->c_tracefunc) return;
   h->gated = true;
   // Every bytecode, not every line: what follows a blocking call may be in its line.
@@ -121,7 +122,7 @@ void stop_at_next_bytecode(Hand* h) {
 #endif
 }
 
-void stop_no_more(Hand* h) {
+void stop_no_more(TurnThread* h) {
   if (!h->gated) return;
   SavedError error;
   if (h->state->c_tracefunc == gate) PyEval_SetTrace(nullptr, nullptr);
@@ -132,7 +133,7 @@ namespace {
 
 // The text of a file of the thread in /proc; empty if it cannot be read.
 template <size_t N>
-void read_of_thread(const Hand* h, const char* name, char (&text)[N]) {
+void read_of_thread(const TurnThread* h, const char* name, char (&text)[N]) {
   char path[64];
   snprintf(path, sizeof path, "/proc/self/task/%d/%s", h->tid, name);
   int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -143,20 +144,20 @@ void read_of_thread(const Hand* h, const char* name, char (&text)[N]) {
 
 }  // namespace
 
-uint64_t time_run(const Hand* h) {
+uint64_t time_run(const TurnThread* h) {
   timespec t{};
   clock_gettime(h->clock, &t);
   return uint64_t(t.tv_sec) * 1000000000ull + uint64_t(t.tv_nsec);
 }
 
-bool sleeps(const Hand* h) {
+bool sleeps(const TurnThread* h) {
   char text[512];
   read_of_thread(h, "stat", text);
   const char* end = strrchr(text, ')');  // of the thread's name
   return end && end[1] && end[2] == 'S';
 }
 
-bool may_be_a_barrier(const Hand* h) {
+bool may_be_a_barrier(const TurnThread* h) {
   char text[256];
   read_of_thread(h, "syscall", text);
   char* rest = text;

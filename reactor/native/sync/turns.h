@@ -44,8 +44,8 @@ Execution put_away();
 void take_back(Execution&& e);
 
 // A thread that takes turns.
-struct Hand {
-  Hand();
+struct TurnThread {
+  TurnThread();
   unsigned long ident;
   int tid;
   clockid_t clock;             // its processor time
@@ -59,29 +59,29 @@ struct Hand {
   Owned marked;                // the frame whose bytecodes are watched for that
   Execution suspended;
 };
-Hand* own_hand();              // of the calling thread; null: it takes no turns
-Hand* make_hand();
+TurnThread* own_turn_thread();              // of the calling thread; null: it takes no turns
+TurnThread* make_turn_thread();
 
 class Turns {
  public:
-  void take(Hand* h);          // waits for the turn; drops the GIL meanwhile
+  void take(TurnThread* h);          // waits for the turn; drops the GIL meanwhile
   void give();                 // to whoever asked first
   bool wanted() const { return !asked_.empty(); }
-  Hand* holder() const { return holder_.load(memory_order_acquire); }  // also without the GIL: hands are never freed
+  TurnThread* holder() const { return holder_.load(memory_order_acquire); }  // also without the GIL: threads are never freed
   uint64_t count() const { return count_.load(memory_order_relaxed); }
 
  private:
-  void begin(Hand* h);
-  atomic<Hand*> holder_{nullptr};
-  std::deque<Hand*> asked_;
+  void begin(TurnThread* h);
+  atomic<TurnThread*> holder_{nullptr};
+  std::deque<TurnThread*> asked_;
   atomic<uint64_t> count_{0};
 };
 
-void sleep_on(Hand* h, uint32_t seen);  // until its word is another; without the GIL
-void stop_at_next_bytecode(Hand* h);    // then come_back() is called in its thread
-void stop_no_more(Hand* h);             // by the thread itself
-uint64_t time_run(const Hand* h);       // ns of processor time: the same at two looks, it has not run in between
-bool sleeps(const Hand* h);             // in the kernel, and does not wait for a processor
-bool may_be_a_barrier(const Hand* h);   // it sleeps as OpenMP's threads do that wait for each other
+void sleep_on(TurnThread* h, uint32_t seen);  // until its word is another; without the GIL
+void stop_at_next_bytecode(TurnThread* h);    // then come_back() is called in its thread
+void stop_no_more(TurnThread* h);             // by the thread itself
+uint64_t time_run(const TurnThread* h);       // ns of processor time: the same at two looks, it has not run in between
+bool sleeps(const TurnThread* h);             // in the kernel, and does not wait for a processor
+bool may_be_a_barrier(const TurnThread* h);   // it sleeps as OpenMP's threads do that wait for each other
 
 }  // namespace reactor

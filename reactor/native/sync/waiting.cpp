@@ -89,7 +89,7 @@ class Lend {
 };
 
 // Tells for all to see what this call waits for, after a while, and asks whether that can ever come.
-class Told {
+class PublishedWait {
  public:
   // False: a Python error is set, it cannot.
   bool check_deadlock(PyRef** refs, Py_ssize_t n) {
@@ -103,7 +103,7 @@ class Told {
     if (raise) set_error(error.get());
     return !raise;
   }
-  ~Told() {
+  ~PublishedWait() {
     if (epoch == epoch_) take_back();
   }
 
@@ -136,15 +136,15 @@ class Told {
 // In a packed worker the neighbours run while a call waits.
 class Away {
  public:
-  Away() : hand_(ctx->placement->wait_begins()) {}
+  Away() : thread_(ctx->placement->wait_begins()) {}
   ~Away() {
-    if (hand_) ctx->placement->wait_ends(hand_);
+    if (thread_) ctx->placement->wait_ends(thread_);
   }
-  bool is_away() const { return hand_; }
-  bool removed() const { return hand_ && hand_->suspended.call && hand_->suspended.call->to_interrupt; }
+  bool is_away() const { return thread_; }
+  bool removed() const { return thread_ && thread_->suspended.call && thread_->suspended.call->to_interrupt; }
 
  private:
-  Hand* hand_;
+  TurnThread* thread_;
 };
 
 }  // namespace
@@ -185,7 +185,7 @@ class GroupWait {
            mine_->closing.load(memory_order_relaxed);
   }
   bool sleep_once(Spin& spin, int& woken);
-  int after_sleep(int woken, const Lend& lend, const Away& turn, Told& told);
+  int after_sleep(int woken, const Lend& lend, const Away& turn, PublishedWait& published);
 
   PyRef** const refs_;
   const Py_ssize_t n_, need_;
@@ -270,12 +270,12 @@ int GroupWait::sleep() {
   const int32_t left = group_->remaining.fetch_sub(counted, memory_order_acq_rel) - counted;
   if (left <= 0 || ready()) return 0;
   Lend lend(seat_.proc() != nullptr);
-  Told told;
+  PublishedWait published;
   Away turn;
   Spin away(mine_->header, Spin::kBriefNs);
   Spin& spin = seat_.proc() ? mine_->spin : away;
   int result = kGoOn, woken = 0;
-  while (result == kGoOn) result = sleep_once(spin, woken) ? after_sleep(woken, lend, turn, told) : -1;
+  while (result == kGoOn) result = sleep_once(spin, woken) ? after_sleep(woken, lend, turn, published) : -1;
   return result;
 }
 
@@ -293,7 +293,7 @@ bool GroupWait::sleep_once(Spin& spin, int& woken) {
   return !ended_;
 }
 
-int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& told) {
+int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, PublishedWait& published) {
   if (PyErr_CheckSignals() != 0) return -1;
   if (mine_->aborted && !ready()) return set_aborted_error(), -1;
   if (asked_to_collect() && !collect_if_asked()) return ended_ = true, -1;
@@ -306,7 +306,7 @@ int GroupWait::after_sleep(int woken, const Lend& lend, const Away& turn, Told& 
   if (done >= need_) return 0;
   if (deadline_ != UINT64_MAX && now_ns() >= deadline_) return ETIMEDOUT;
   if (deadline_ != UINT64_MAX) return kGoOn;  // a wait that its time ends is part of no deadlock
-  if ((seat_.proc() || turn.is_away()) && need_ == n_ && !told.check_deadlock(refs_, n_)) return -1;
+  if ((seat_.proc() || turn.is_away()) && need_ == n_ && !published.check_deadlock(refs_, n_)) return -1;
   return kGoOn;
 }
 

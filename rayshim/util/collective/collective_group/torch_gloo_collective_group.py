@@ -26,7 +26,7 @@ class TorchGLOOGroup(BaseGroup):
 
         super().__init__(world_size, rank, group_name)
         s = session.current
-        if world_size > 1 and not s.placement.others_run:
+        if world_size > 1 and not s.placement.runs_in_parallel:
             raise RuntimeError(
                 f"the collective group '{group_name}' of {world_size} needs as many processes; in inline placement there is one. "
                 f"Use the isolated placement (at {calling()})"
