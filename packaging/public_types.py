@@ -28,7 +28,7 @@ MODULES = {
         "rayshim",
         "rayshim.actor",
         "rayshim.alias",
-        "rayshim.as_ray.*",
+        "rayshim.as_ray.path.*",
         "rayshim.client_builder",
         "rayshim.cross_language",
         "rayshim.dag.*",

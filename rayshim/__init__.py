@@ -2,8 +2,8 @@
 
 import rayshim.command_path  # noqa: F401, I001  before all others
 import rayshim.errors.deprecation
-import rayshim.session.own_name  # noqa: F401
-import rayshim.session.submodules  # noqa: F401
+import rayshim.as_ray.own_name  # noqa: F401
+import rayshim.as_ray.submodules  # noqa: F401
 from rayshim import exceptions, remote_function, runtime_env, worker  # noqa: F401  cloudpickle takes a class by its name only where the module of that name is loaded
 from rayshim.actor import ActorClass, ActorHandle, method
 from rayshim.api import (
@@ -185,7 +185,7 @@ def __getattr__(name: str) -> "Any":
     if name in _MODULE_OF:
         value = globals()[name] = getattr(import_module(f"rayshim.{_MODULE_OF[name]}"), name)
         return value
-    from rayshim.session.alias import submodule
+    from rayshim.as_ray.alias import submodule
 
     return submodule(__name__, name)
 

@@ -13,7 +13,7 @@ from rayshim.calls.refs import ObjectRef  # noqa: F401
 from rayshim.cross_language import Language
 from rayshim.experimental import internal_kv
 from rayshim.over.time_series import merge_instantaneous_total_cython, time_weighted_average_cython
-from rayshim.placement.strategies import selected
+from rayshim.resources.strategies import selected
 from rayshim.session.ids import (
     ActorClassID,
     ActorID,

@@ -2,6 +2,6 @@
 
 
 def __getattr__(name):
-    from rayshim.session.alias import submodule
+    from rayshim.as_ray.alias import submodule
 
     return submodule(__name__, name)

@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from reactor.runtime import descendants
 
 from rayshim import api
+from rayshim.as_ray import alias
 from rayshim.errors.user_code import at
-from rayshim.session import alias, session
+from rayshim.session import session
 from rayshim.util.placement_group import placement_group_table, remove_placement_group
 from rayshim.util.state import get_actor, list_actors
 

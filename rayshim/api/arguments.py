@@ -6,12 +6,12 @@ import time
 from reactor import _core
 from reactor.runtime.driver import PATIENCE
 
-from rayshim.calls import runtime_env as environments
 from rayshim.calls.options import check_namespace
+from rayshim.environments import checking as environments
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.user_code import at, calling
 from rayshim.placement import kinds
-from rayshim.session import accelerators, gpus
+from rayshim.resources import accelerators, gpus
 from rayshim.session.switches import is_on
 
 ORDERINGS = tuple(name.lower() for name in type(_core.Ordering).__match_args__)

@@ -47,7 +47,7 @@ class AttachRequest:
         early_zygote.end()
         given = {name: value for name, value in self.of_session.items() if value is not None}
         if isinstance(head, str):
-            from rayshim.api import on_ray
+            from rayshim.as_ray import on_ray
 
             on_ray.refuse_own(given)
             rest = {**self.of_driver, **self.how, **self.accepted}
@@ -82,7 +82,7 @@ class AttachRequest:
             )
         found = heads.find(address, directory)
         if found is None:
-            from rayshim.api import on_ray
+            from rayshim.as_ray import on_ray
 
             found = on_ray.cluster_at(address, directory)
             if found is None:
@@ -115,7 +115,7 @@ class AttachRequest:
             or (job_config.ray_namespace if job_config is not None else None)
             or arguments.random_namespace(),
             "lifetime": arguments.lifetime(job_config),
-            "alias": "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed(),
+            "alias": "rayshim.as_ray.alias" in sys.modules and sys.modules["rayshim.as_ray.alias"].is_installed(),
             "runtime_env": env,
             "logging": logging_config,
             "driver": os.getpid(),

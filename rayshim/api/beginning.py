@@ -12,6 +12,7 @@ def begin(
     from rayshim.api import arguments, termination, worker_lines
     from rayshim.errors import logs
     from rayshim.ordering import deadlock
+    from rayshim.resources import accelerators
     from rayshim.session import session
     from rayshim.worker import hooks, unhandled
 
@@ -25,7 +26,9 @@ def begin(
     hooks.observe(placement)
     placement.begin()
     undo.callback(session.end)
-    started = session.begin(session.Session(placement, driver))
+    started = session.Session(placement, driver)
+    accelerators.note_visible(started)
+    session.begin(started)
     started.screen = screen
     undo.callback(deadlock.remove_wait_report)
     deadlock.install_wait_report()
@@ -38,7 +41,7 @@ def begin(
         logging_config.apply()
     hooks.begin_driver(started)
     if "ray" in sys.modules:
-        from rayshim.api import two_rays
+        from rayshim.as_ray import two_rays
 
         two_rays.tell(logs.logger)
     return started

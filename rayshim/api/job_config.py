@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from rayshim.calls.runtime_env import checked
+from rayshim.environments.checking import checked
 from rayshim.errors.logs import FORMAT
 from rayshim.errors.user_code import at
 from rayshim.session import session

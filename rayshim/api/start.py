@@ -15,13 +15,14 @@ from rayshim.calls.actor_class import slow_imports
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.user_code import at, calling
 from rayshim.ordering import order as orders
-from rayshim.placement import kinds, num_threads
+from rayshim.placement import kinds
+from rayshim.resources import num_threads
 from rayshim.session import folder, rendezvous, session
 
 if TYPE_CHECKING:
     from rayshim.api.job_config import JobConfig, LoggingConfig
     from rayshim.api.ray_context import RayContext
-    from rayshim.calls.runtime_env_object import RuntimeEnv
+    from rayshim.environments.runtime_env import RuntimeEnv
     from rayshim.placement.packed import packed
 
 _LAST_SECONDS = 0.5
@@ -153,7 +154,7 @@ def init(
     given = SimpleNamespace(**locals())  # all arguments, for the steps below
     from rayshim.api.ray_context import RayContext
 
-    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
+    if "rayshim.as_ray.on_ray" in sys.modules and sys.modules["rayshim.as_ray.on_ray"].active:
         return sys.modules["ray"].init(address, ignore_reinit_error=ignore_reinit_error)
     from rayshim.api import arguments
 
@@ -246,9 +247,9 @@ def _start_by_steps(given, undo):
     env = arguments.environment(given.runtime_env, given.job_config, given.accepted.get("_skip_env_hook"))
     variables = {}
     if env.get("env_vars") and kind.name != "inline":
-        from rayshim.worker import environment
+        from rayshim.environments import applying
 
-        variables = environment.variables(env, {})
+        variables = applying.variables(env, {})
     logging_config = arguments.logging(given.logging_config, given.job_config)
     amounts, store = arguments.amounts(
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
@@ -346,7 +347,7 @@ def _identity(given, amounts):
 
     job_config = given.job_config
     node = os.urandom(28).hex()
-    alias = "rayshim.session.alias" in sys.modules and sys.modules["rayshim.session.alias"].is_installed()
+    alias = "rayshim.as_ray.alias" in sys.modules and sys.modules["rayshim.as_ray.alias"].is_installed()
     return {
         "namespace": given.namespace
         or (job_config.ray_namespace if job_config is not None else None)
@@ -380,8 +381,8 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     """Ends the session: ends all workers and frees its shared memory, except for arrays that the program still has.
 
     Does nothing if no session is running, or when called inside an actor or task in inline placement."""
-    if "rayshim.api.on_ray" in sys.modules and sys.modules["rayshim.api.on_ray"].active:
-        return sys.modules["rayshim.api.on_ray"].end(_exiting_interpreter=_exiting_interpreter)
+    if "rayshim.as_ray.on_ray" in sys.modules and sys.modules["rayshim.as_ray.on_ray"].active:
+        return sys.modules["rayshim.as_ray.on_ray"].end(_exiting_interpreter=_exiting_interpreter)
     if session.current is None or session.current.driver is None or _core.in_inline_call():
         return
     if _exiting_interpreter:

@@ -12,18 +12,18 @@ from reactor.runtime import preloading
 
 from rayshim.calls import binding, concurrency, requested, used_modules
 from rayshim.calls import options as opts
-from rayshim.calls import runtime_env as environments
 from rayshim.calls.added_methods import with_added_methods
 from rayshim.calls.class_info import SYSTEM_GROUP, ClassInfo, check_groups
 from rayshim.calls.class_methods import ClassMethod
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.signature import Signature
+from rayshim.environments import checking as environments
+from rayshim.environments.keys import frozen
 from rayshim.errors.exceptions import ActorAlreadyExistsError
 from rayshim.errors.user_code import calling, is_internal, module_of
-from rayshim.placement import demands, num_threads
-from rayshim.session import accelerators, session
-from rayshim.session.amounts import units
-from rayshim.session.environment import frozen
+from rayshim.resources import accelerators, demands, num_threads
+from rayshim.resources.amounts import units
+from rayshim.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -295,7 +295,7 @@ def slow_imports(alias, for_new_zygote=False):
     """The slow imports that this process has done, as `reactor.runtime.preloading.preload` takes them: the zygote does them once, for all workers to
     come. `alias`: whether it has the alias; `for_new_zygote`: it has been told of none."""
     names = preloading.slow_imports()
-    return names + sys.modules["rayshim.session.libraries"].new_imports(for_new_zygote) if alias else names
+    return names + sys.modules["rayshim.as_ray.libraries"].new_imports(for_new_zygote) if alias else names
 
 
 def _sends_tensors(info, options, how):

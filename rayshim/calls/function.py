@@ -9,15 +9,15 @@ from reactor import _core
 
 from rayshim.calls import binding, requested, used_modules
 from rayshim.calls import options as opts
-from rayshim.calls import runtime_env as environments
 from rayshim.calls.announced import Announced
 from rayshim.calls.generators import num_returns_code, window
 from rayshim.calls.signature import Signature, is_coroutine, is_generator
+from rayshim.environments import checking as environments
+from rayshim.environments.keys import frozen
 from rayshim.errors.user_code import calling
-from rayshim.placement import demands, num_threads
-from rayshim.placement.bundles import capturing
-from rayshim.session import accelerators, session
-from rayshim.session.environment import frozen
+from rayshim.resources import accelerators, demands, num_threads
+from rayshim.resources.bundles import capturing
+from rayshim.session import session
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -145,7 +145,7 @@ class RemoteFunction(Generic[P, R]):
             signature.min_args if signature.simple else 1 << 30,
             signature.max_args,
             signature.check,
-            s.demand(
+            demands.number(
                 request.demand,
                 request.group,
                 s.placement.setting(env, resources.get("GPU")),

@@ -7,7 +7,7 @@ A rule is a function (name, value) -> error message or None.
 from reactor import _core, codec
 
 from rayshim.errors.user_code import at, calling
-from rayshim.placement import labels
+from rayshim.resources import labels
 
 _NONE = type(None)
 _SMALLEST_QUANTITY = 1 / _core.UNIT
@@ -104,9 +104,9 @@ def _lifetime(name, value):
 
 def _runtime_env(name, value):
     if value:
-        from rayshim.calls import runtime_env_rules
+        from rayshim.environments import rules
 
-        runtime_env_rules.check(value, uploads=False)
+        rules.check(value, uploads=False)
 
 
 def _strategy(name, value):

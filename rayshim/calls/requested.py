@@ -2,7 +2,7 @@
 
 from rayshim.calls.options import quantities
 from rayshim.errors.user_code import calling
-from rayshim.session import accelerators
+from rayshim.resources import accelerators
 
 # Amounts above one of these devices must be whole numbers, as in Ray.
 _WHOLE_ABOVE_ONE = ("GPU",)

@@ -68,8 +68,8 @@ def _jobs(options, facts):
     if not options["include_dashboard"] or find_spec("aiohttp") is None:
         return {}
     from rayshim import api
+    from rayshim.as_ray import commands
     from rayshim.jobs import server
-    from rayshim.session import commands
 
     api.init(facts["address"], _temp_dir=options["temp_dir"], log_to_driver=False, configure_logging=False)
     try:

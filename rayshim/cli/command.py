@@ -133,8 +133,8 @@ def _run(argv, first=None):
         run.observe(wanted)
     import os
 
+    from rayshim.as_ray import alias, commands
     from rayshim.cli import replay_status, script
-    from rayshim.session import alias, commands
 
     alias.install()
     os.environ.update(commands.variables(os.environ))
@@ -214,7 +214,7 @@ def _microbenchmark(argv):
         description="Runs the benchmark of the command `ray microbenchmark` on rayshim. The benchmark is part of the installed Ray package. The environment "
         "variable TESTS_TO_RUN selects rows by a part of their names.",
     ).parse_args(argv)
-    from rayshim.session import libraries
+    from rayshim.as_ray import libraries
 
     if not libraries.installed("_private.ray_perf"):
         print("rayshim microbenchmark: the benchmark is part of Ray: pip install 'rayshim[ray]'", file=sys.stderr)

@@ -60,7 +60,7 @@ def _started(options):
     from reactor.runtime.driver import Driver
 
     from rayshim.api import arguments
-    from rayshim.placement import num_threads
+    from rayshim.resources import num_threads
     from rayshim.worker import hooks
 
     directory = options["temp_dir"]

@@ -6,7 +6,7 @@ PYTEST_DONT_REWRITE: the command has imported this module before pytest begins, 
 
 import os
 
-from rayshim.session import alias
+from rayshim.as_ray import alias
 
 NAME = __name__
 

@@ -130,7 +130,8 @@ def _run(main, get_code):
 
 def _start_zygote():
     """Starts the process that will start the workers, so that it imports what the program imports at the same time."""
-    from rayshim.placement import kinds, num_threads
+    from rayshim.placement import kinds
+    from rayshim.resources import num_threads
 
     if kinds.is_serial(os.environ.get("RAYSHIM_PLACEMENT")) or any(name in os.environ for name in _NO_ZYGOTE):
         return

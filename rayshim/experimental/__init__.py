@@ -38,7 +38,7 @@ _DIRECT = {
 
 def __getattr__(name: str) -> Any:
     if name not in _DIRECT:
-        from rayshim.session.alias import submodule
+        from rayshim.as_ray.alias import submodule
 
         return submodule(__name__, name)
     import importlib

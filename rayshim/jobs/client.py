@@ -125,7 +125,7 @@ class JobSubmissionClient:
                 f"Invalid type {type(hook)} for `worker_process_setup_hook`. When a job submission API is used, `worker_process_setup_hook` "
                 f"only allows a string type (module name). ({at('submit_job')})"
             )
-        from rayshim.calls.runtime_env import checked
+        from rayshim.environments.checking import checked
 
         asked = {
             "entrypoint": entrypoint,

@@ -319,7 +319,7 @@ class JobServer:
         )
 
     def _environment(self, job):
-        from rayshim.worker.environment import expanded
+        from rayshim.environments.applying import expanded
 
         env = job.info.runtime_env or {}
         metadata = {"job_submission_id": job.submission_id, "job_name": job.submission_id, **job.info.metadata}

@@ -17,8 +17,9 @@ from reactor.runtime.key_values import KeyValues
 from reactor.runtime.reservations import RELEASED, Reservations
 
 from rayshim.errors.user_code import is_users
-from rayshim.placement import num_threads, signals
+from rayshim.placement import signals
 from rayshim.placement.interface import Placement
+from rayshim.resources import num_threads
 from rayshim.session import session
 from rayshim.session.facts import public
 

@@ -9,8 +9,8 @@ from typing import Any
 from reactor import _core
 from reactor.runtime.seeding import reseed
 
+from rayshim.environments.keys import frozen
 from rayshim.session import session
-from rayshim.session.environment import frozen
 
 _NOTHING = contextlib.nullcontext()
 _DEVICES_SECONDS = 0.02  # between two requests for devices that are not free

@@ -1,6 +1,6 @@
 """`ray.runtime_env`."""
 
-from rayshim.calls.runtime_env_config import RuntimeEnvConfig
-from rayshim.calls.runtime_env_object import RuntimeEnv
+from rayshim.environments.config import RuntimeEnvConfig
+from rayshim.environments.runtime_env import RuntimeEnv
 
 __all__ = ["RuntimeEnv", "RuntimeEnvConfig"]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from copy import deepcopy
 from typing import Any
 
-from rayshim.calls.runtime_env_config import RuntimeEnvConfig
-from rayshim.calls.runtime_env_object import RuntimeEnv
+from rayshim.environments.config import RuntimeEnvConfig
+from rayshim.environments.runtime_env import RuntimeEnv
 
 __all__ = ["RuntimeEnv", "RuntimeEnvConfig"]
 

@@ -17,9 +17,7 @@ from reactor.runtime import forks
 from rayshim.errors import forked
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.user_code import calling, qualified
-from rayshim.session import accelerators, ids, out_of_band
-from rayshim.session.amounts import units
-from rayshim.session.gpus import visible
+from rayshim.session import ids, out_of_band
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -78,7 +76,8 @@ class Session:
         placement: rayshim.placement.interface.Placement, what depends on where actors and tasks run.
         control: sends requests to the supervisor; None where there is none.
         settings: dict that is the same in every process of the session: placement, namespace, seed, node id, and others.
-        gpus: [(number, share)] that this worker may use. visible_gpus: the list into which the numbers are indices, see rayshim.session.gpus. visible_accelerators: such lists of other accelerators.
+        gpus: [(number, share)] that this worker may use. visible_gpus: the list into which the numbers are indices, see rayshim.resources.gpus.
+        visible_accelerators: such lists of other accelerators. Who begins the session in this process sets both.
         runtime_env: the runtime environment of this process, which tasks and actors that it starts inherit; in the driver that of the session.
     """
 
@@ -90,8 +89,8 @@ class Session:
         self.broken: Exception | None = None  # the error when the runtime environment was applied to this process
         self.screen: Any = None  # shows the workers' output, in the driver
         self.driver, self.gpus = driver, list(gpus)
-        self.visible_gpus = visible()
-        self.visible_accelerators = accelerators.visible()
+        self.visible_gpus: list[str] | None = None
+        self.visible_accelerators: dict[str, list[str]] = {}
         self.exports = (
             weakref.WeakKeyDictionary()
         )  # function or class -> {what goes with it: Ref}; its code is kept no longer than it is
@@ -106,7 +105,7 @@ class Session:
         self.group: tuple[int, Any] | None = (
             None  # in a task of a placement group: (uid of the task, whether it captures)
         )
-        self.reserved = set()  # keys of what rayshim.placement.demands has reserved for its own use
+        self.reserved = set()  # keys of what rayshim.resources.demands has reserved for its own use
         # Hex ids of placement groups of which this process knows that the session has them, removed ones included.
         self.groups = set()
 
@@ -173,20 +172,6 @@ class Session:
         the program pickles itself has not, as it may be read in another session.
         """
         return self.exports.get(what, {}).get(()) if _core.inside() else None
-
-    def demand(self, resources, within=None, setting=None, whose="a task"):
-        """The number of the resource demand {name: amount}, for tasks whose workers have this `setting`. `within`: key of the placement group that
-        offers the resources, or None; `whose`: name of the task, for the warning about missing resources."""
-        key = (within, frozenset(resources.items()), setting)
-        number = self.demands.get(key)
-        if number is None:
-            fixed = {name: units(amount) for name, amount in resources.items()}
-            if within is None and setting is None and (not fixed or fixed == {"CPU": _core.UNIT}):
-                number = _core.ONE_CPU if fixed else _core.NOTHING
-            else:
-                number = self.placement.demand(whose, fixed, within, setting)
-            self.demands[key] = number
-        return number
 
 
 def _keep(exports, key, ref):

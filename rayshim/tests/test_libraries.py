@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from rayshim.session import libraries
+from rayshim.as_ray import libraries
 from rayshim.session.version import RAY_VERSION
 
 try:
@@ -39,7 +39,7 @@ def run(program, tmp_path, *arguments, first=(), **environment):
 IMPORT_ALL = """
 import importlib, json, os, sys
 import ray
-from rayshim.session import libraries
+from rayshim.as_ray import libraries
 
 root, missing = libraries._root(), {}
 for library in libraries._LIBRARIES:

@@ -106,8 +106,8 @@ def __getattr__(name: str) -> "Any":
         value = globals()[name] = import_module(f"{__name__}.{_SUBMODULES[name]}")
         return value
     if name not in _MODULES:
+        from rayshim.as_ray.alias import submodule
         from rayshim.errors.user_code import calling
-        from rayshim.session.alias import submodule
 
         try:
             return submodule(__name__, name)

@@ -54,7 +54,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module 'ray.util.debug' has no attribute '{name}'")
     from importlib.util import module_from_spec
 
-    from rayshim.session import libraries
+    from rayshim.as_ray import libraries
 
     spec = libraries.spec("util.debug")
     if spec is None or spec.loader is None:

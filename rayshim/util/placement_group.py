@@ -1,6 +1,6 @@
 """`ray.util.placement_group`."""
 
-from rayshim.placement.groups import (
+from rayshim.resources.groups import (
     VALID_PLACEMENT_GROUP_STRATEGIES,
     PlacementGroup,
     check_placement_group_index,

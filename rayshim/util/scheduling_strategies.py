@@ -1,6 +1,6 @@
 """`ray.util.scheduling_strategies`."""
 
-from rayshim.placement.strategies import (
+from rayshim.resources.strategies import (
     DoesNotExist,
     Exists,
     In,

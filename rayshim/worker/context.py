@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from reactor import _core
 
 from rayshim.calls.handle import _handle_from, info_of
-from rayshim.calls.runtime_env_object import RuntimeEnv
+from rayshim.environments.runtime_env import RuntimeEnv
 from rayshim.errors import deprecation
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.user_code import at, calling, module_of
-from rayshim.placement import bundles
-from rayshim.session import accelerators, folder, gpus, session
+from rayshim.resources import accelerators, bundles, gpus
+from rayshim.session import folder, session
 from rayshim.session.ids import (
     ActorID,
     JobID,

@@ -14,11 +14,11 @@ from rayshim.calls import announced
 from rayshim.calls.concurrency import has_threads
 from rayshim.calls.handle import info_of
 from rayshim.calls.signature import is_coroutine
+from rayshim.environments.keys import thawed
 from rayshim.errors import exceptions
 from rayshim.errors.exceptions import RaySystemError
-from rayshim.placement import bundles, num_threads
-from rayshim.session import accelerators, gpus, session
-from rayshim.session.environment import thawed
+from rayshim.resources import accelerators, bundles, gpus, num_threads
+from rayshim.session import session
 from rayshim.session.facts import public
 
 # On Ray, at least these seconds pass between an actor's constructor and its first call. A thread that the constructor starts, of a server, say,
@@ -116,7 +116,7 @@ def _surrounded(env, own, taken):
     accelerators `taken`, {resource: [(number, share)]}, for the time of a call."""
     scopes = []
     if env:
-        from rayshim.worker.environment import Surroundings
+        from rayshim.environments.applying import Surroundings
 
         surroundings = Surroundings(thawed(env))
         scopes.append(lambda: surroundings)

@@ -8,10 +8,11 @@ import sys
 from reactor import _core, codec
 
 from rayshim.calls.generators import ObjectRefGenerator, StreamingGeneratorStats
+from rayshim.environments.keys import thawed
 from rayshim.errors.user_code import OURS
-from rayshim.placement import kinds, num_threads
-from rayshim.session import accelerators, folder, gpus, rendezvous, session
-from rayshim.session.environment import thawed
+from rayshim.placement import kinds
+from rayshim.resources import accelerators, gpus, num_threads
+from rayshim.session import folder, rendezvous, session
 from rayshim.session.facts import public
 from rayshim.worker import creation, failures
 from rayshim.worker.failures import lost_text  # noqa: F401  of the plugin, too
@@ -32,13 +33,13 @@ def install(settings, role):
     from rayshim.worker import generators
 
     if settings["alias"]:
-        from rayshim.session import alias
+        from rayshim.as_ray import alias
 
         alias.install()
         if role not in ("driver", "zygote"):
             alias.libraries.new_imports()  # those of the zygote
     elif role == "zygote":
-        from rayshim.session import alias
+        from rayshim.as_ray import alias
 
         alias.install_when_driver_does()
     for name, hook in (
@@ -82,7 +83,7 @@ def install(settings, role):
 
 def prepare():
     """In a zygote that is started before its run, by a program in which `import ray` means rayshim: what of `install` needs no settings."""
-    from rayshim.session import alias
+    from rayshim.as_ray import alias
 
     alias.install()
     _prepare_zygote()
@@ -95,9 +96,10 @@ def _prepare_zygote():
     import socket  # noqa: F401  imported here once, not in each worker
 
     from rayshim.calls import actor_class, function, refs  # noqa: F401
+    from rayshim.environments import applying  # noqa: F401
     from rayshim.errors import exceptions, logs  # noqa: F401
     from rayshim.ordering import deadlock, order  # noqa: F401
-    from rayshim.worker import builtin_methods, concurrency, environment, generators, interrupts  # noqa: F401
+    from rayshim.worker import builtin_methods, concurrency, generators, interrupts  # noqa: F401
 
     logs.begin_worker()
 
@@ -136,28 +138,30 @@ def _environment(settings, record, setting):
 
 def variables(settings, record, setting):
     """The environment variables that a new worker gets, {name: value, None for none}."""
-    from rayshim.worker import environment
+    from rayshim.environments import applying
 
-    return environment.variables(_environment(settings, record, setting), settings["of_zygote"]["before"])
+    return applying.variables(_environment(settings, record, setting), settings["of_zygote"]["before"])
 
 
 def directories(settings, record, setting):
     """The directories with modules of a new worker's runtime environment."""
-    from rayshim.worker import environment
+    from rayshim.environments import applying
 
-    return environment.paths(_environment(settings, record, setting))
+    return applying.paths(_environment(settings, record, setting))
 
 
 def begin(settings, record, own_gpus, setting, variables):
     """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
     from reactor.runtime.control import Sender
 
-    from rayshim.worker import environment
+    from rayshim.environments import applying
 
     env = _environment(settings, record, setting)
     placement = kinds.in_worker(Sender(settings.get("scope")), settings, record)
     placement.begin()
-    s = session.begin(session.Session(placement, None, own_gpus or (), env))
+    s = session.Session(placement, None, own_gpus or (), env)
+    accelerators.note_visible(s)
+    session.begin(s)
     _core.set_titles(
         *(
             (f"ray::{record['class_name']}", f"ray::{record['class_name']}.")
@@ -173,7 +177,7 @@ def begin(settings, record, own_gpus, setting, variables):
     if settings["logging"] is not None:
         settings["logging"].apply()
     try:
-        num_threads.begin_worker(settings, creation.cpus(record), lambda: environment.enter(env, variables, settings))
+        num_threads.begin_worker(settings, creation.cpus(record), lambda: applying.enter(env, variables, settings))
     except Exception as error:
         s.broken = error
     limit_generators()
@@ -214,10 +218,10 @@ def begin_driver(s):
     """In the driver, when its session has begun."""
 
     def enter():
-        from rayshim.worker import environment
+        from rayshim.environments import applying
 
-        environment.add_paths(s.runtime_env)
-        environment.run_hook(s.runtime_env)
+        applying.add_paths(s.runtime_env)
+        applying.run_hook(s.runtime_env)
 
     s.placement.enter_driver(enter)
     limit_generators()  # inline, they run here

@@ -6,10 +6,10 @@ from contextlib import contextmanager, nullcontext
 from reactor import _core
 
 from rayshim.calls.signature import is_plain_generator
-from rayshim.placement import num_threads
-from rayshim.session import accelerators, gpus, session
-from rayshim.session.environment import thawed
-from rayshim.worker import environment
+from rayshim.environments import applying
+from rayshim.environments.keys import thawed
+from rayshim.resources import accelerators, gpus, num_threads
+from rayshim.session import session
 from rayshim.worker.retries import again, is_run_again
 
 
@@ -27,7 +27,7 @@ def wrap(function, flags):
     if flags.get("retry_exceptions"):
         function = _retrying(function, flags["retry_exceptions"])
     if flags.get("env"):
-        function = within(function, lambda: environment.Surroundings(thawed(flags["env"])))
+        function = within(function, lambda: applying.Surroundings(thawed(flags["env"])))
     if flags.get("threads"):
         function = within(function, functools.partial(num_threads.task, flags["threads"]))
     if flags.get("devices"):

@@ -2,7 +2,7 @@
 
 import os
 
-from rayshim.session import accelerators
+from rayshim.resources import accelerators
 
 
 class AcceleratorManager:

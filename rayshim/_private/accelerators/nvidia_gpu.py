@@ -1,7 +1,7 @@
 """`ray._private.accelerators.nvidia_gpu`."""
 
 from rayshim._private.accelerators.accelerator import AcceleratorManager
-from rayshim.session import accelerators
+from rayshim.resources import accelerators
 
 
 class NvidiaGPUAcceleratorManager(AcceleratorManager):

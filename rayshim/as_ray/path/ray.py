@@ -1,4 +1,4 @@
-"""`import ray` in a program that a program under `python -m rayshim` has started as a command (rayshim/session/commands.py): rayshim, or real
+"""`import ray` in a program that a program under `python -m rayshim` has started as a command (rayshim/as_ray/commands.py): rayshim, or real
 Ray for an interpreter that does not have rayshim."""
 
 import os
@@ -8,7 +8,7 @@ _here = os.path.dirname(os.path.abspath(__file__))
 sys.path[:] = [path for path in sys.path if not path or os.path.abspath(path) != _here]
 del sys.modules["ray"]
 try:
-    from rayshim.session import alias
+    from rayshim.as_ray import alias
 except ModuleNotFoundError as _error:
     if _error.name != "rayshim":
         raise

@@ -35,7 +35,8 @@ def main():
 
 
 def _with_rayshim(tell):
-    from rayshim.session import alias, session
+    from rayshim.as_ray import alias
+    from rayshim.session import session
 
     def begun():
         tell(event="ready", clock=time.monotonic())

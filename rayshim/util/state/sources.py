@@ -10,13 +10,13 @@ from reactor import _core
 from reactor.runtime import process_stat
 
 from rayshim.api.cluster import resources_of_the_node
+from rayshim.environments.keys import thawed
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.death_texts import why
 from rayshim.errors.user_code import calling
 from rayshim.jobs.types import DriverInfo, JobStatus, JobType
-from rayshim.placement import bundles
+from rayshim.resources import bundles
 from rayshim.session import session
-from rayshim.session.environment import thawed
 from rayshim.session.ids import actor_id, job_id, worker_id
 from rayshim.util.state.exception import RayStateApiException
 from rayshim.util.state.records import (

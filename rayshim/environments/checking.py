@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import os
 
-from rayshim.calls import archives
-from rayshim.calls import runtime_env_rules as rules
+from rayshim.environments import archives, rules
 from rayshim.errors.death_texts import NO_ENVIRONMENT
 from rayshim.errors.exceptions import RuntimeEnvSetupError
 from rayshim.errors.user_code import calling
-from rayshim.placement import demands
+from rayshim.resources import demands
 
 _HONOURED = ("env_vars", "working_dir", "py_modules", "worker_process_setup_hook")
 _PROFILERS = ("nsight", "_nsight", "rocprof_sys", "_rocprof_sys")  # they would change no result

@@ -11,7 +11,7 @@ class _Telling:
     def find_spec(self, name, path=None, target=None):
         if not name.startswith(_OURS):
             return
-        from rayshim.session import alias, libraries
+        from rayshim.as_ray import alias, libraries
 
         part = name.removeprefix(_OURS)
         why = libraries.why_missing(part)

@@ -2,7 +2,7 @@
 
 from rayshim.errors.exceptions import RaySystemError
 from rayshim.errors.user_code import at
-from rayshim.placement import labels
+from rayshim.resources import labels
 from rayshim.session.ids import NodeID
 
 VALID_PLACEMENT_GROUP_STRATEGIES = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"}

@@ -3,7 +3,8 @@
 from reactor import _core
 
 from rayshim.errors.user_code import calling
-from rayshim.placement.bundles import capturing, within
+from rayshim.resources.amounts import units
+from rayshim.resources.bundles import capturing, within
 from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID
 
@@ -85,13 +86,13 @@ def _group_of(options):
 
 
 def _by_id(key):
-    from rayshim.placement.groups import PlacementGroup
+    from rayshim.resources.groups import PlacementGroup
 
     return PlacementGroup(PlacementGroupID.from_hex(key))
 
 
 def _check_bundles(group, index, resources, whose, at_creation):
-    from rayshim.placement.groups import check_placement_group_index, known
+    from rayshim.resources.groups import check_placement_group_index, known
 
     known(group)
     check_placement_group_index(group, index)
@@ -144,7 +145,7 @@ def _labels_wanted(options, anywhere):
     strategy, selector = options.get("scheduling_strategy"), options.get("label_selector")
     labels = session.current.settings.get("labels", {})
     if selector:
-        from rayshim.placement.strategies import selected
+        from rayshim.resources.strategies import selected
 
         choices = [selector, *(choice.get("label_selector", {}) for choice in options.get("fallback_strategy") or [])]
         if not any(selected(choice, labels) for choice in choices):
@@ -152,3 +153,19 @@ def _labels_wanted(options, anywhere):
     if hasattr(strategy, "hard") and not anywhere and not all(expression.holds(labels) for expression in strategy.hard):
         return {f"a node with labels {[str(expression) for expression in strategy.hard]}": 1}
     return {}
+
+
+def number(resources, group=None, setting=None, whose="a task"):
+    """The number of the resource demand {name: amount}, for tasks whose workers have this `setting`. `group`: key of the placement group that
+    offers the resources, or None; `whose`: name of the task, for the warning about missing resources."""
+    s = session.current
+    key = (group, frozenset(resources.items()), setting)
+    found = s.demands.get(key)
+    if found is None:
+        fixed = {name: units(amount) for name, amount in resources.items()}
+        if group is None and setting is None and (not fixed or fixed == {"CPU": _core.UNIT}):
+            found = _core.ONE_CPU if fixed else _core.NOTHING
+        else:
+            found = s.placement.demand(whose, fixed, group, setting)
+        s.demands[key] = found
+    return found

@@ -7,9 +7,10 @@ import time
 from reactor.runtime import threads
 from reactor.runtime.spawning import current_directory, set_variables
 
-from rayshim.calls.runtime_env import imported
+from rayshim.as_ray import commands
+from rayshim.environments.checking import imported
 from rayshim.errors.exceptions import RuntimeEnvSetupError
-from rayshim.session import commands, session
+from rayshim.session import session
 
 
 def expanded(variables, before=None):

@@ -14,10 +14,10 @@ import types
 
 from reactor import codec
 
+from rayshim.as_ray import alias
 from rayshim.calls.actor_class import ActorClass
 from rayshim.calls.function import RemoteFunction
 from rayshim.errors.user_code import at, calling
-from rayshim.session import alias
 
 active = False
 _undo = []  # functions that take back what was done, the last one first
@@ -105,7 +105,7 @@ def _with_hook(hook):
     name = __name__
 
     def both():
-        from rayshim.calls.runtime_env import imported
+        from rayshim.environments.checking import imported
 
         imported(f"{name}.take_over")()
         (imported(hook) if isinstance(hook, str) else hook)()

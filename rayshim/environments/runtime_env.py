@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rayshim.calls.runtime_env import checked
-from rayshim.calls.runtime_env_config import RuntimeEnvConfig
+from rayshim.environments.checking import checked
+from rayshim.environments.config import RuntimeEnvConfig
 from rayshim.errors.user_code import calling
 from rayshim.session.version import RAY_COMMIT
 

@@ -5,7 +5,7 @@ import os
 import re
 from contextlib import contextmanager
 
-from rayshim.session import gpus
+from rayshim.resources import gpus
 
 #: {resource: the variable with the ids that a process may use}
 VARIABLES = {
@@ -51,6 +51,11 @@ def visible():
     """{resource: ids, strings} of the accelerators that the environment variables name; a resource whose variable is not set is missing."""
     found = {name: gpus.visible(variable) for name, variable in VARIABLES.items()}
     return {name: ids for name, ids in found.items() if ids is not None}
+
+
+def note_visible(session):
+    """Notes in a Session the GPUs and other accelerators that the environment variables of this process name."""
+    session.visible_gpus, session.visible_accelerators = gpus.visible(), visible()
 
 
 def too_many(amounts):

@@ -10,11 +10,12 @@ from reactor import _core
 
 from rayshim.errors.exceptions import RaySystemError, TaskPlacementGroupRemoved
 from rayshim.errors.user_code import at, calling
-from rayshim.placement.bundles import current, offered
-from rayshim.placement.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
-from rayshim.placement.group_checks import validate_placement_group
-from rayshim.session import accelerators, session
-from rayshim.session.amounts import units
+from rayshim.resources import accelerators
+from rayshim.resources.amounts import units
+from rayshim.resources.bundles import current, offered
+from rayshim.resources.group_checks import VALID_PLACEMENT_GROUP_STRATEGIES as VALID_PLACEMENT_GROUP_STRATEGIES  # noqa: PLC0414
+from rayshim.resources.group_checks import validate_placement_group
+from rayshim.session import session
 from rayshim.session.ids import PlacementGroupID, job_id
 
 if TYPE_CHECKING:
@@ -161,7 +162,7 @@ def placement_group(
 
 
 def _placed_by_labels(selectors):
-    from rayshim.placement.strategies import selected
+    from rayshim.resources.strategies import selected
 
     return all(selected(selector, session.current.settings.get("labels", {})) for selector in selectors or [])
 

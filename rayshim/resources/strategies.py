@@ -10,7 +10,7 @@ from rayshim.session.ids import NodeID
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rayshim.placement.groups import PlacementGroup
+    from rayshim.resources.groups import PlacementGroup
     from rayshim.util.scheduling_strategies import LabelMatchExpressionsT
 
 

@@ -2,8 +2,8 @@
 
 from reactor import _core
 
+from rayshim.resources.amounts import units
 from rayshim.session import session
-from rayshim.session.amounts import units
 
 MARKER = "bundle"  # the resource of a placement group that everything in it asks for, whatever else it needs
 _MARKERS, _MARK = 1000.0, 0.001  # of it in a bundle, and in a demand

@@ -12,8 +12,9 @@ from reactor import codec
 from reactor.runtime import early_zygote
 from reactor.runtime.preloading import SLOW_LIBRARIES
 
-from rayshim.session import libraries, session
-from rayshim.session.libraries import OVER
+from rayshim.as_ray import libraries
+from rayshim.as_ray.libraries import OVER
+from rayshim.session import session
 from rayshim.session.version import RAY_VERSION
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def install() -> None:
 
     This applies to this process, to processes that it starts with `multiprocessing` (also by spawn and forkserver), and to the workers of its
     session, also if `init` was called before. A RuntimeWarning names each worker that may have imported real Ray already. Programs that are
-    started by a command (`subprocess`) import real Ray, except under `python -m rayshim` (rayshim.session.commands).
+    started by a command (`subprocess`) import real Ray, except under `python -m rayshim` (rayshim.as_ray.commands).
 
     Submodules are loaded at their first use. A second call changes nothing. Raises ImportError if this process has imported real Ray, because
     objects of Ray and of rayshim cannot be mixed.
@@ -346,12 +347,15 @@ _NOT_RAYS = (
     "tests",
     "__main__",
     "alias",
+    "as_ray",
     "command_path",
     "cli",
     "api",
     "calls",
     "worker",
     "placement",
+    "environments",
+    "resources",
     "ordering",
     "plans",
     "journal",

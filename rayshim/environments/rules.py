@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from collections.abc import Sized
 
-from rayshim.calls import archives
-from rayshim.calls.runtime_env_config import RuntimeEnvConfig
+from rayshim.environments import archives
+from rayshim.environments.config import RuntimeEnvConfig
 from rayshim.errors.user_code import calling
 
 # The fields of `pip` and `uv` beside `packages`: the type, and Ray's words for it.

@@ -7,7 +7,7 @@ import os
 import sys
 
 MARK = "RAYSHIM_PYTHON"  # set where the variables are
-_ROOT = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "as_ray")
+_ROOT = os.path.dirname(os.path.abspath(__file__))
 
 
 def variables(environment):
