@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from rayshim.tests.late_bound import SLOTS, STATE
+
 ROOT = Path(__file__).parent.parent.parent
 
 # From top to bottom. A module belongs to the longest name here that begins its own; what is in one row may import each other.
@@ -110,6 +112,33 @@ def _looked_up(node, package, found):
     return ()
 
 
+def assignments(found):
+    """{name of a module's attribute: modules, other than its own, that assign to it}, among these modules."""
+    setters = {}
+    for name, path in found.items():
+        tree = ast.parse(path.read_text())
+        package = name if path.name == "__init__.py" else name.rpartition(".")[0]
+        bound = {}
+        for node in ast.walk(tree):
+            if isinstance(node, (ast.Import, ast.ImportFrom)):
+                targets = _imported(node, package, found)
+                for alias, target in zip(node.names, targets):
+                    if target.endswith(alias.name):  # else it is something in that module
+                        bound[alias.asname or alias.name] = target
+        for node in ast.walk(tree):
+            for target in _assigned(node):
+                module = bound.get(ast.unparse(target.value)) if isinstance(target, ast.Attribute) else None
+                if module in found and module != name:
+                    setters.setdefault(f"{module}.{target.attr}", set()).add(name)
+    return setters
+
+
+def _assigned(node):
+    targets = node.targets if isinstance(node, ast.Assign) else [getattr(node, "target", None)]
+    for target in targets if isinstance(node, (ast.Assign, ast.AugAssign, ast.AnnAssign)) else ():
+        yield from target.elts if isinstance(target, ast.Tuple) else [target]
+
+
 def _texts(nodes):
     return [node.value for node in nodes if isinstance(node, ast.Constant)]
 
@@ -176,6 +205,10 @@ def test_no_modules_import_each_other(graph):
     assert not circles(graph)
 
 
+def test_names_that_are_bound_late_are_declared():
+    assert assignments(modules(ROOT, "rayshim", "reactor")) == {**SLOTS, **STATE}
+
+
 def test_each_package_has_its_layer(graph):
     packages = {
         name
@@ -195,6 +228,7 @@ def test_it_sees_what_is_wrong(tmp_path):
         "rayshim/cli/other.py": "def f():\n    def g():\n        import rayshim.cli.main\n",
         "rayshim/session/__init__.py": "import rayshim",
         "rayshim/session/by_name.py": "import_module('rayshim.api')",
+        "rayshim/api/binding.py": "from rayshim.session import by_name, looking as other\nby_name.load, other.n = print, 1\nother.n += 1",
         "rayshim/session/looking.py": "sys.modules['rayshim.api']\nsys.modules.get('rayshim.cli')\n'rayshim' in sys.modules",
     }.items():
         path = tmp_path / name
@@ -214,3 +248,7 @@ def test_it_sees_what_is_wrong(tmp_path):
     assert circles(found) == [
         "rayshim.cli.main imports rayshim.cli.other in line 1, rayshim.cli.other imports rayshim.cli.main in line 3"
     ]
+    assert assignments(modules(tmp_path, "rayshim")) == {
+        "rayshim.session.by_name.load": {"rayshim.api.binding"},
+        "rayshim.session.looking.n": {"rayshim.api.binding"},
+    }
