@@ -187,7 +187,7 @@ def check(facts, given, accepted):
         raise ValueError(f"_node_name cannot be configured when connecting to an existing cluster. ({_where(facts)})")
     for name in OWN_OF_SESSION:
         if name in given and name not in facts:
-            raise ValueError(f"init({name}=): that is for a session of the program's own. ({_where(facts)})")
+            raise ValueError(f"init({name}=): this argument is for a session of the program's own. ({_where(facts)})")
         if name in given and given[name] != facts[name]:
             raise ValueError(
                 f"init({name}={given[name]!r}): the session that runs at {facts['address']} has {name} {facts[name]!r}. ({_where(facts)})"

@@ -167,7 +167,7 @@ def _begins_again():
 def _unknown(refs):
     return ValueError(
         "You are trying to access Ray objects whose owner is unknown: they belong to "
-        f"{forked.owner('an earlier init() that has been shut down')}, or were made from an id alone. Owners not found for objects "
+        f"{forked.owner('an earlier init() that has been shut down')}, or were created from an id alone. Owners not found for objects "
         f"[{', '.join(ref.hex() for ref in refs)}]. ({at('get')}) {forked.remedy('Create them again after the new init()')}"
     )
 

@@ -16,7 +16,7 @@ def cancel_ref(ref, force, recursive):
     s = session.ensure()
     if ref.stale:
         raise TypeError(
-            f"No owner found for object. ({at('cancel')}: the ref belongs to {forked.owner('a session that was shut down')}, or was made from an id alone) "
+            f"No owner found for object. ({at('cancel')}: the ref belongs to {forked.owner('a session that was shut down')}, or was created from an id alone) "
             f"{forked.remedy('')}".rstrip()
         )
     _core.count_physical()

@@ -11,7 +11,7 @@ _RAYS = ("start", "stop", "job", "debug", "microbenchmark", *_INSPECTING, *_STAT
 _COMMANDS = ("run", "compare", "diff", "profile", *_RAYS)
 _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
-    "timeline": "times are kept only where they are asked for: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
+    "timeline": "times are recorded only on request: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
 }
 
 

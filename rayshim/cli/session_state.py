@@ -58,7 +58,7 @@ def _each(show, out):
         show(running, there.get(running.driver.pid, {}))
         for process, who in ((running.driver, "the process that has started it"), (running.zygote, "its supervisor")):
             if silence.is_stopped(process.pid):
-                print(f"  stopped: {who}, pid {process.pid}; `kill -CONT {process.pid}` lets it go on", file=out)
+                print(f"  stopped: {who}, pid {process.pid}; `kill -CONT {process.pid}` continues it", file=out)
     if not found:
         print("no session of this user is running on this machine", file=out)
     return 0 if found else 1

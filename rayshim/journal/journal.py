@@ -391,7 +391,7 @@ def cancel(ref, end, frame):
 def before_creation(facts):
     """Called before an actor is created in this process. In a replay, waits for ever if it was not created in the recorded run."""
     if _journal.enforces_order and not (life(facts) in _journal.lives and _journal.lives[life(facts)].born):
-        replaying.halt(f"actor {facts['class_name']} was not made", life(facts))
+        replaying.halt(f"actor {facts['class_name']} was not created", life(facts))
 
 
 class ConcurrentActor:

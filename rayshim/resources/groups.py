@@ -255,7 +255,7 @@ def _facts(key):
     for _, facts, state, _ in _table(key):
         return facts, state
     raise ValueError(
-        f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was made from an id alone. Create it again"
+        f"there is no placement group {key} in this session (asked for at {calling()}): it belongs to an earlier init(), or was created from an id alone. Create it again"
     )
 
 

@@ -190,7 +190,8 @@ class Filler:
             module = self.builder.scope.get(node.serializer)
             if module is None or not hasattr(module, "Serializer"):
                 raise at(
-                    node, f"serializer {node.serializer!r} is no module with a class Serializer that a preamble imports"
+                    node,
+                    f"serializer {node.serializer!r} is not a module with a class Serializer that a preamble imports",
                 )
             serializer = module.Serializer()
             return lambda value: serializer.deserialize(serializer.serialize(value))
@@ -209,7 +210,7 @@ class Filler:
                 return reference.name, kind[reference.name]
         if reference.name in instance.timers:
             return None, None
-        raise at(reference, f"{reference.name} is no port, action, timer, mode or watchdog of this reactor")
+        raise at(reference, f"{reference.name} is not a port, action, timer, mode or watchdog of this reactor")
 
     def _check_side(self, reference, reads, what):
         """Refuses ports that this reactor may not read, or write."""

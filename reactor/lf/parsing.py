@@ -69,7 +69,7 @@ def _unexpected(error, path, text):
     elif after.startswith("'"):
         message = f"unexpected {what}: text stands in double quotes"
     elif re.search(r"\d\s*$", before) and after[:1].isalpha():
-        message = f"{what} is no unit of time; there are {', '.join(times.UNITS)}"
+        message = f"{what} is not a unit of time; there are {', '.join(times.UNITS)}"
     elif meant:
         message = f"unexpected {what}; did you mean {meant[0]} in place of {word}?"
     else:

@@ -430,7 +430,7 @@ def _flat(ports, site):
     elif isinstance(ports, e.Port):
         yield ports
     else:
-        raise GraphError(f"Connection ({site}) names {ports!r}, which is no port: give ports of reactors")
+        raise GraphError(f"Connection ({site}) names {ports!r}, which is not a port: give ports of reactors")
 
 
 def _mode(instance, declared):

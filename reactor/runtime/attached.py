@@ -64,7 +64,7 @@ def _wait(connection, event, deadline):
     if not poll.poll(max(0, deadline - time.monotonic()) * 1000):
         pid = credentials(connection)[0]
         raise TimeoutError(
-            f"the session that process {pid} has started does not answer. It is stopped (then `kill -CONT` lets it go on), or very busy"
+            f"the session that process {pid} has started does not answer. It is stopped (then `kill -CONT` continues it), or very busy"
         )
 
 

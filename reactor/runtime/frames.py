@@ -58,7 +58,7 @@ class Incoming:
     def _read_header(self):
         start = bytes(self._data[: len(_MAGIC)])
         if start != _MAGIC[: len(start)]:
-            raise FrameError(f"this is no message of a session: it begins with {start!r}")
+            raise FrameError(f"this is not a message of a session: it begins with {start!r}")
         if len(self._data) < _HEADER.size:
             return False
         _, version, kind, length, their_build = _HEADER.unpack(self._data)

@@ -45,7 +45,7 @@ def stopped_text(who, pid, what):
     """The text of an error: process `pid`, which is `who`, is stopped and did not do `what`."""
     return (
         f"{what}: {who} (pid {pid}) is stopped (by SIGSTOP, Ctrl-Z or a debugger) and did not answer for {STOPPED_SECONDS:g} s. "
-        f"`kill -CONT {pid}` lets it go on; shutdown() ends the session"
+        f"`kill -CONT {pid}` continues it; shutdown() ends the session"
     )
 
 

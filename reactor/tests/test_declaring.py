@@ -97,7 +97,7 @@ def test_a_causality_loop_is_refused_with_its_path():
         (lambda self: [self.connect(self.source.out, self.first.inp) for _ in range(2)], "is connected already"),
         (lambda self: self.connect([self.source.out, self.first.out], self.second.inp), "2 sources and 1 targets"),
         (lambda self: self.connect(self.source.out, self.first.inp, after=-1), "a delay is None, 0 or more"),
-        (lambda self: self.connect(self.source, self.first.inp), "which is no port"),
+        (lambda self: self.connect(self.source, self.first.inp), "which is not a port"),
     ],
 )
 def test_a_wrong_connection_is_told_with_its_line(connections, message):

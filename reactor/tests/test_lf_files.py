@@ -28,7 +28,7 @@ def written(folder, text, name="main.lf"):
         (
             "target Python\nmain reactor {\n  reaction(t) {= =}\n}",
             "3:12",
-            "t is no port, action, timer, mode or watchdog",
+            "t is not a port, action, timer, mode or watchdog",
         ),
         ("target Python\nmain reactor {\n  timer t(p)\n}", "3:11", "p is not a parameter"),
         ("target Python\nmain reactor {\n  reaction(startup) {=\n    x ==\n  =}\n}", "4:9", "Python: invalid syntax"),
@@ -193,7 +193,7 @@ def test_physical_connections_take_the_time_of_the_clock(tmp_path):
             "o is declared already, in line 2",
         ),
         ("main reactor {\n  timer t(0, 10)\n}", "3:14", "10 is not a time value"),
-        ("main reactor {\n  timer t(0, 10 lightyears)\n}", "3:17", "'lightyears' is no unit of time; there are ns"),
+        ("main reactor {\n  timer t(0, 10 lightyears)\n}", "3:17", "'lightyears' is not a unit of time; there are ns"),
         ("main reactor {\n  timer t(0, {= -1 =})\n}", "3:14", "-1 ns is less than 0"),
         ("reactor A { input in }\nmain reactor { }", "2:13", "in is a word of Python"),
         ("reactor A(n) { }\nmain reactor { }", "2:11", "parameter n has no default value"),
