@@ -12,7 +12,7 @@ from rayshim.session import session
 if TYPE_CHECKING:
     import os
 
-    from rayshim.plans.reporting import RecordedGraph, Report
+    from rayshim.recording.reporting import RecordedGraph, Report
     from rayshim.worker.context import RuntimeContext
 
 
@@ -69,7 +69,7 @@ def report() -> Report:
     returns its values.
 
     Raises RuntimeError without a session."""
-    from rayshim.plans import recorder
+    from rayshim.recording import recorder
 
     return recorder.report(_session())
 
@@ -79,7 +79,7 @@ def graph() -> RecordedGraph:
     and `save(path)`.
 
     Raises RuntimeError without a session, or after `init(replay_plans=False)`, which learns no patterns."""
-    from rayshim.plans import recorder
+    from rayshim.recording import recorder
 
     return recorder.graph(_session())
 
@@ -90,7 +90,7 @@ def timeline(filename: str | os.PathLike[str] | None = None) -> list[dict[str, A
     Returns a list of dicts. With `filename` (str), writes it to that file as JSON instead. Each process keeps its last 4096 calls; of short methods, after
     the first 64 calls, one call in 16. All calls, waits and copies are recorded in a session that was started with `init(trace=True)` or `python -m
     rayshim --trace PATH`. Raises RuntimeError if there is no session."""
-    from rayshim.plans import tracing
+    from rayshim.recording import tracing
 
     if session.current is None:
         raise RuntimeError(

@@ -357,7 +357,7 @@ _NOT_RAYS = (
     "environments",
     "resources",
     "ordering",
-    "plans",
+    "recording",
     "journal",
     "errors",
     "session",

@@ -128,7 +128,7 @@ def measure(profile, s):
     """Adds the measurements of the session `s`, before it ends."""
     from reactor.placement import measured, unreturned
 
-    from rayshim.plans.recorder import recording
+    from rayshim.recording.recorder import recording
 
     found = recording(s, _LAST_ANSWER_SECONDS)
     run = {}

@@ -7,7 +7,7 @@ import sys
 import pytest
 from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, Timing
 
-from rayshim.plans.advice import advise
+from rayshim.recording.advice import advise
 
 CORES = 2
 

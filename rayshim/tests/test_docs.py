@@ -119,8 +119,8 @@ def test_each_answer_of_the_map_names_a_file_that_has_it():
 
 
 def test_the_page_about_reports_has_their_keys():
-    import rayshim.plans.reporting
+    import rayshim.recording.reporting
 
     page = (REPOSITORY / "docs" / "reports-and-graphs.md").read_text()
     keys = re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)
-    assert set(keys) == set(rayshim.plans.reporting.Report({}).to_dict())
+    assert set(keys) == set(rayshim.recording.reporting.Report({}).to_dict())

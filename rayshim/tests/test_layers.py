@@ -22,7 +22,7 @@ LAYERS = (
     ("rayshim.placement",),
     ("rayshim.environments",),
     ("rayshim.resources",),
-    ("rayshim.plans",),
+    ("rayshim.recording",),
     ("rayshim.ordering",),
     ("rayshim.journal",),
     ("rayshim.as_ray",),

@@ -11,7 +11,7 @@ from reactor.printable import PrintableStream, printable
 import rayshim as ray
 from rayshim.cli.command import main
 from rayshim.exceptions import ReplayError
-from rayshim.plans.reporting import Report
+from rayshim.recording.reporting import Report
 from rayshim.tests.head_sessions import attach, head  # noqa: F401
 
 pytestmark = pytest.mark.timeout(120)

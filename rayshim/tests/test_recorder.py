@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rayshim as ray
-from rayshim.plans import recorder
+from rayshim.recording import recorder
 from rayshim.session import session
 
 

@@ -5,7 +5,7 @@ import json
 import pytest
 from reactor.record import Divergence, Operation, Recording, Result, Segment, Source
 
-from rayshim.plans.reporting import RecordedGraph, Report
+from rayshim.recording.reporting import RecordedGraph, Report
 
 DIVERGENCE = Divergence(
     "driver", "step.remote on Env#3", "learn.remote on Learner", "t.py:41", "t.py:47", "other actor", 3

@@ -275,7 +275,7 @@ def _short(site):
 
 def report(session):
     """See `rayshim.report`."""
-    from rayshim.plans.reporting import Report
+    from rayshim.recording.reporting import Report
 
     names = _names(session)
     tries = [_Trie(data, names, {}) for _, data in _core.recordings(ANSWER_SECONDS) if "operations" in data]
@@ -300,7 +300,7 @@ def _placement(session):
 
 def graph(session):
     """See `rayshim.graph`."""
-    from rayshim.plans.reporting import RecordedGraph
+    from rayshim.recording.reporting import RecordedGraph
 
     if not session.settings["recording"]:
         raise RuntimeError(

@@ -16,7 +16,7 @@ _KINDS = {  # (category, colour)
 
 def timeline(session, filename=None):
     """See `rayshim.timeline`. Times are microseconds of the machine's monotonic clock. Each process and actor has a row."""
-    from rayshim.plans.recorder import ANSWER_SECONDS, _names
+    from rayshim.recording.recorder import ANSWER_SECONDS, _names
 
     names = _names(session)
     events = []

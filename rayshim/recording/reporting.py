@@ -164,7 +164,7 @@ class RecordedGraph:
     def advice(self, cores: int | None = None) -> list[str]:
         """A list of sentences (str) that say what limits the speed of the program, and what would make it faster. Arguments: cores, of the
         machine; default: of this one."""
-        from rayshim.plans.advice import advise
+        from rayshim.recording.advice import advise
 
         advice = advise(
             self.recording, cores or os.cpu_count() or 1, "packed" if self.recording.workers else "isolated"
