@@ -6,11 +6,11 @@ import contextlib
 import os
 import selectors  # noqa: F401  imported early, like all that `init` needs: later, a module "select" of the program would be found instead
 import sys
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
 
+from rayshim.api.init_arguments import InitArguments
 from rayshim.calls.actor_class import slow_imports
 from rayshim.errors.address import get_node_ip_address
 from rayshim.errors.user_code import at, calling
@@ -151,7 +151,7 @@ def init(
     Returns a RayContext. Raises RuntimeError if a session is already running, ConnectionError if nothing answers at `address`, ValueError
     for an invalid number.
     """
-    given = SimpleNamespace(**locals())  # all arguments, for the steps below
+    given = InitArguments(**locals())
     from rayshim.api.ray_context import RayContext
 
     if "rayshim.as_ray.on_ray" in sys.modules and sys.modules["rayshim.as_ray.on_ray"].active:
@@ -174,14 +174,6 @@ def init(
     from rayshim.session import heads
 
     arguments.check_address(address)
-    given.recording = bool(replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
-    given.tracing = bool(trace) or bool(os.environ.get("RAYSHIM_TRACE"))
-    given.how = {
-        "configure_logging": configure_logging,
-        "logging_level": logging_level,
-        "logging_format": logging_format,
-        "log_to_driver": log_to_driver,
-    }
     if address or os.environ.get("RAY_ADDRESS") or heads.any_runs(accepted.get("_temp_dir")):
         attached = _attach(given)
         if attached is not None:
@@ -194,13 +186,10 @@ def _attach(given):
     none."""
     from rayshim.api import arguments, attaching
 
-    def named(*names):
-        return {name: getattr(given, name) for name in names}
-
     return attaching.AttachRequest(
         address=given.address,
-        of_session=named(*arguments.RAYS_OF_SESSION, *arguments.OWN_OF_SESSION),
-        of_driver=named("namespace", "runtime_env", "job_config", "logging_config"),
+        of_session=given.named((*arguments.RAYS_OF_SESSION, *arguments.OWN_OF_SESSION)),
+        of_driver=given.named(("namespace", "runtime_env", "job_config", "logging_config")),
         how=given.how,
         accepted=given.accepted,
         serial=given.local_mode or kinds.is_serial(given.placement or os.environ.get("RAYSHIM_PLACEMENT")),
