@@ -84,7 +84,7 @@ def validate_authentication_token(header, expected=None):
 class GcsClient:
     """Ray's client of its cluster's head: keys and values, which are the session's, and the nodes, which are this machine.
 
-    Nodes are told in the messages of the installed Ray package (`ray.core.generated`), so these methods need it.
+    Nodes are described by messages of the installed Ray package (`ray.core.generated`), so these methods need it.
     """
 
     def __init__(self, address=None, cluster_id=None, **kwargs):

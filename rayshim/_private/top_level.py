@@ -33,16 +33,16 @@ NON_AUTO_INIT_APIS = {
 
 
 class _Former:
-    """`ray.state` and its like: a module of `ray._private` under its former name. The first use of each of its names is told of."""
+    """`ray.state` and its like: a module of `ray._private` under its former name. The first use of each of its names gives a warning."""
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._told: set[str] = set()
+        self._warned: set[str] = set()
 
     def __getattr__(self, attr: str) -> Any:
         value = getattr(import_module(f"{__package__}.{self._name}"), attr)
-        if attr not in self._told:
-            self._told.add(attr)
+        if attr not in self._warned:
+            self._warned.add(attr)
             from rayshim.errors.logs import logger
 
             logger.warning(

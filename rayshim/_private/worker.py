@@ -33,7 +33,7 @@ from rayshim.worker.context import (  # noqa: F401
 )
 
 R = TypeVar("R")
-blocking_get_inside_async_warned = False  # True: an async actor is not told that `get` blocks its event loop
+blocking_get_inside_async_warned = False  # True: an async actor gets no warning that `get` blocks its event loop
 values.blocking_is_known = lambda: blocking_get_inside_async_warned
 _post_init_hooks = []  # functions without arguments, called at the end of `init`
 

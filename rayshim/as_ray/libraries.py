@@ -147,13 +147,13 @@ def new_imports(for_new_zygote=False):
     workers to come.
 
     Only for a zygote that has the alias: in another, these names are real Ray's."""
-    global _told
+    global _given
     if for_new_zygote:
-        _told = 0
-    if _told == len(_found):
+        _given = 0
+    if _given == len(_found):
         return ()
-    names = list(_found)[_told:]
-    _told = len(_found)
+    names = list(_found)[_given:]
+    _given = len(_found)
     return tuple(f"ray.{name}" for name in names if f"ray.{name}" in sys.modules)
 
 
@@ -170,7 +170,7 @@ def _import_in_zygote(name):
 
 
 _found = {}  # modules that were looked for in this process and in the zygote, in that order
-_told = 0  # how many of them were given by new_imports
+_given = 0  # how many of them were given by new_imports
 
 
 @cache

@@ -48,7 +48,7 @@ class NewActor:
 
     Attributes:
         cls, info: its class and its ClassInfo; info_ref: the ref of that.
-        facts: dict, what is told of it to whoever creates its instance.
+        facts: dict, the facts of the actor for the process that creates its instance.
         link: the core's reference to it.
         creation: (args, kwargs) of the constructor call.
         at_once: whether it works at several calls at the same time, or on streams ahead of their readers.
@@ -293,7 +293,7 @@ def _taken(name, namespace):
 
 def slow_imports(alias, for_new_zygote=False):
     """The slow imports that this process has done, as `reactor.runtime.preloading.preload` takes them: the zygote does them once, for all workers to
-    come. `alias`: whether it has the alias; `for_new_zygote`: it has been told of none."""
+    come. `alias`: whether it has the alias; `for_new_zygote`: it has none of them yet."""
     names = preloading.slow_imports()
     return names + sys.modules["rayshim.as_ray.libraries"].new_imports(for_new_zygote) if alias else names
 

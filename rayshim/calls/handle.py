@@ -354,7 +354,7 @@ _recent = collections.deque(maxlen=64)  # of them, those that stay anyway
 
 
 def info_of(facts: dict[str, Any]) -> ClassInfo:
-    """The ClassInfo of the actor of which these facts are told."""
+    """The ClassInfo of the actor with these facts."""
     return _info_of(_core.ref_at(facts["info"]))
 
 

@@ -86,7 +86,7 @@ def _note(name, text):
         logging.getLogger("rayshim").warning(text)
 
 
-_noted = set()  # the fields that the user has been told of
+_noted = set()  # the fields of which the user has been warned
 
 
 def _is_this(command):

@@ -60,7 +60,7 @@ class tqdm:
             "closed": False,
         }
         self._interval = self.DEFAULT_FLUSH_INTERVAL_SECONDS if flush_interval_s is None else flush_interval_s
-        self._told = 0.0
+        self._reported = 0.0
 
     def set_description(self, desc: str) -> None:
         self._state["desc"] = desc
@@ -105,9 +105,9 @@ class tqdm:
             yield item
 
     def _tell(self, now=False):
-        if not now and time.monotonic() - self._told < self._interval:
+        if not now and time.monotonic() - self._reported < self._interval:
             return
-        self._told = time.monotonic()
+        self._reported = time.monotonic()
         if session.in_worker():
             plain_print(json.dumps(self._state), flush=True)
         else:

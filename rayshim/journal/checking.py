@@ -15,7 +15,7 @@ from rayshim.journal.texts import error_text, given_texts, short_text
 from rayshim.session import session
 
 _DIFFERS = "differs"
-_MOST = 2000  # characters of a call that the driver is told of
+_MOST = 2000  # characters of a call that the driver reports
 #: Whether a replay in this process had other values than its journal. The command `rayshim --replay` then ends with status 3.
 found = False
 

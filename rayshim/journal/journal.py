@@ -275,7 +275,7 @@ def prepare(record, replay, seed, ordering):
         raise ValueError(
             f"init(replay={replay!r}): the journal was written by another version of rayshim (format {run.get('format')}, not {FORMAT}). Record the run again"
         )
-    for _ in files.lines(path):  # each process reads it again: damage is told here, and once
+    for _ in files.lines(path):  # each process reads it again: damage is reported here, and once
         pass
     if (then := run["argv"][1:]) != (now := sys.argv[1:]):
         print(

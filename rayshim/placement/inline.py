@@ -27,7 +27,7 @@ from rayshim.session.facts import public
 _CONSTRUCTOR_SECONDS = 10.0
 
 
-# A call that runs for so long is told of, once in a session: in another placement the program might go on beside it.
+# A call that runs for so long is reported, once in a session: in another placement the program might continue beside it.
 LONG_SECONDS = 30.0
 
 
@@ -35,7 +35,7 @@ class _Actor:
     """One actor.
 
     Attributes:
-        facts: dict, what is told of it.
+        facts: dict, the facts of the actor.
         creation: (args, kwargs) of the constructor call if the actor may be restarted, else None.
         gpus: [(id, share)] that it has.
     """

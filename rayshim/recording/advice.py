@@ -10,7 +10,7 @@ from reactor.rounds import main_rounds
 _RUNS = 3  # segments that ran less often are not looked at: they are the program's start
 _SHORT = 100e-6  # seconds; a method that takes less is short beside a wake-up
 _LARGE = _core.OWN_PAGES  # bytes
-_MOST = 3  # values told of
+_MOST = 3  # values that are listed
 
 
 def advise(recording, cores, placement="isolated"):

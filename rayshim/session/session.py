@@ -33,7 +33,7 @@ start = stop = (
 )
 
 warn_on_blocking_get = (
-    False  # an async actor has this process, and has not been told yet that a `get` blocks its event loop
+    False  # an async actor has this process, and has had no warning yet that a `get` blocks its event loop
 )
 owes_time = False  # a `wait` was blocked because of order, and it is not known yet what that delays (rayshim/ordering/delays.py)
 _changing = threading.RLock()  # held by the thread that starts or ends the session
@@ -111,7 +111,7 @@ class Session:
 
     @property
     def record(self):
-        """The facts that its creator told of the actor that runs here, or None."""
+        """The facts of the actor that runs here, from its creator, or None."""
         return self.placement.facts(self.placement.actor_here())
 
     @property

@@ -242,7 +242,7 @@ def orphaned(facts):
 
 
 def retried(facts, left):
-    """In the supervisor: what the driver's user is told of calls that are run again because their process died. `left`: their retries."""
+    """In the supervisor: the text for the driver's user about calls that are run again because their process died. `left`: their retries."""
     from rayshim.errors import death_texts
     from rayshim.worker.retries import will_be_retried
 
@@ -254,7 +254,7 @@ def retried(facts, left):
 
 
 def crashed(facts):
-    """In the supervisor: what the driver's user is told of a process that died in the middle of its work, when no call is run again."""
+    """In the supervisor: the text for the driver's user about a process that died in the middle of its work, when no call is run again."""
     from rayshim.errors import death_texts
 
     return death_texts.of_crashed(facts)

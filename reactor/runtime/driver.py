@@ -52,7 +52,7 @@ class Driver:
         retry_delay: seconds before a call is run again whose process has died, or that was put off (`_core.run_later`).
         packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
             process} for packed workers (see reactor.runtime.hosting); None: a process per actor.
-        listening: a socket on which drivers come to this session (see reactor.runtime.drivers); about: a dict that those are told; head:
+        listening: a socket on which drivers come to this session (see reactor.runtime.drivers); about: a dict, the facts of the session for those; head:
             this process makes no calls of its own.
     """
 

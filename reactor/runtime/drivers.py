@@ -63,7 +63,7 @@ class Drivers:
         self.by_fd = {}  # descriptor of a connection, or pidfd -> Guest
         self.configs = {}  # number -> what workers are born with, for as long as anything of that driver lives
         self.ending = set()  # scopes of which something still lives
-        self.remembered = {}  # what was told of drivers that have left and asked for that: {"remember": key}, the last of each key
+        self.remembered = {}  # the facts of drivers that have left and asked for that: {"remember": key}, the last of each key
         self.last_guest = 0
 
     # ---- events
@@ -213,7 +213,7 @@ class Drivers:
             ):
                 continue
             self.ending.discard(scope)
-            with supervisor.relay.for_scope(scope):  # nobody else is told of its failures
+            with supervisor.relay.for_scope(scope):  # nobody else gets its failures
                 self._settle(scope)
 
     def _settle(self, scope):

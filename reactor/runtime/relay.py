@@ -44,7 +44,7 @@ class Relay:
 
     @contextlib.contextmanager
     def for_scope(self, scope):
-        """A context manager: what is told in the block is for the driver of this scope."""
+        """A context manager: texts that are sent in the block are for the driver of this scope."""
         before, self.scope = self.scope, scope
         try:
             yield

@@ -44,7 +44,7 @@ class AcceleratorManager:
 
     @classmethod
     def get_current_node_accelerator_type(cls):
-        """Their type as `accelerator_type=` names it, None if there are none or it cannot be told."""
+        """Their type as `accelerator_type=` names it, None if there are none or it is unknown."""
         return
 
     @classmethod

@@ -1,6 +1,6 @@
 """`ray._private.runtime_env.plugin`: the class of which programs make plugins of runtime environments.
 
-Here the fields of plugins are unknown fields, of which the user is told: no agent runs plugins.
+Here the fields of plugins are unknown fields, which a warning names: no agent runs plugins.
 """
 
 from __future__ import annotations

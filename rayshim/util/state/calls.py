@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _ANSWER_SECONDS = 0.2  # for which a busy worker may delay a list, until it hands over its counts
 _IDLE = {kind.idle_title.removeprefix("ray::") for kind in (interface.Placement, packed.PackedWorker)}
-_told = None  # the session whose user has been told
+_warned = None  # the session whose user has been warned
 
 
 def found() -> list[tuple[TaskState, int]]:
@@ -48,11 +48,11 @@ def found() -> list[tuple[TaskState, int]]:
 
 def tell() -> None:
     """Prints, once in a session, which calls and facts a list does not have."""
-    global _told
+    global _warned
     s = session.current
-    if _told is s or s.settings["trace"]:
+    if _warned is s or s.settings["trace"]:
         return
-    _told = s
+    _warned = s
     print(
         "rayshim: this list has no ids and times of running and finished calls, no calls of async and threaded actors, no calls that wait for "
         "their arguments or in an actor's queue, and no finished calls of ended processes. Use init(trace=True) for ids and times",
