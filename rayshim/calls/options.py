@@ -199,7 +199,6 @@ _MOST = 2**63 - 1
 #: Default options of a task, an actor and a method.
 TASK_DEFAULTS = {name: default for name, (_, _, default) in _TASK.items()}
 ACTOR_DEFAULTS = {name: default for name, (_, _, default) in _ACTOR.items()}
-METHOD_DEFAULTS = {name: default for name, (_, _, default) in _METHOD.items()}
 
 #: The text of the AssertionError that Ray raises for `@remote(3)` and `@remote()`, and for `@method(3)`.
 REMOTE_USAGE = (

@@ -6,6 +6,7 @@ import socket
 import sys
 
 from reactor.printable import printable
+from reactor.runtime import process_stat
 
 from rayshim.cli import running
 from rayshim.session import breakpoints, folder
@@ -73,11 +74,10 @@ def _folders():
     environments = [dict(os.environ)]
     for session in running.sessions():
         try:
-            with open(f"/proc/{session.driver.pid}/environ", "rb") as file:
-                text = os.fsdecode(file.read())
+            variables = process_stat.words(session.driver.pid, "environ")
         except OSError:
             continue  # it has ended, or is another user's
-        environments.append(dict(line.split("=", 1) for line in text.split("\0") if "=" in line))
+        environments.append(dict(line.split("=", 1) for line in variables if "=" in line))
     return list(dict.fromkeys(map(folder.parent_in, environments)))
 
 

@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from reactor.runtime import descendants
+from reactor.runtime import descendants, process_stat
 
 from rayshim.cli import running
 from rayshim.cli.head import OPTIONS
@@ -118,8 +118,10 @@ def _directory(pid):
     try:
         if os.stat(f"/proc/{pid}").st_uid != os.getuid():
             return None
-        words = _words(pid, "cmdline")
-        variables = {name: value for name, _, value in (word.partition("=") for word in _words(pid, "environ"))}
+        words = process_stat.words(pid, "cmdline")
+        variables = {
+            name: value for name, _, value in (word.partition("=") for word in process_stat.words(pid, "environ"))
+        }
     except OSError:
         return None  # it has ended
     if any("rayshim.cli.head import main" in word for word in words):
@@ -129,11 +131,6 @@ def _directory(pid):
     else:
         return None
     return os.path.abspath(given or variables.get("RAY_TMPDIR") or "/tmp")
-
-
-def _words(pid, name):
-    with open(f"/proc/{pid}/{name}", "rb") as file:
-        return [os.fsdecode(word) for word in file.read().split(b"\0")]
 
 
 def _option(words, name):

@@ -35,7 +35,8 @@ def sessions():
     for name in os.listdir("/proc"):
         if name.isdigit():
             try:
-                parents[int(name)], commands[int(name)] = process_stat.of_process(name).parent, _command(name)
+                parents[int(name)] = process_stat.of_process(name).parent
+                commands[int(name)] = " ".join(process_stat.words(name, "cmdline")).strip()
             except (OSError, ValueError):
                 continue  # it has ended, or belongs to another user
     # A worker's command line is its title; at first, it is that of the zygote from which it was forked.
@@ -55,19 +56,10 @@ def sessions():
     return found
 
 
-def _command(pid):
-    with open(f"/proc/{pid}/cmdline", "rb") as file:
-        return file.read().replace(b"\0", b" ").decode(errors="replace").strip()
-
-
 def _process(pid, command):
     try:
         ticks = process_stat.of_process(pid).own_ticks
-        private = 0
-        with open(f"/proc/{pid}/smaps_rollup") as file:
-            for line in file:
-                if line.startswith("Private_"):
-                    private += int(line.split()[1]) * 1024
+        private = process_stat.memory(pid, "Private_")
     except OSError:
         return None
     return Process(pid, command, private, ticks / os.sysconf("SC_CLK_TCK"))

@@ -1,5 +1,6 @@
-"""Reads the line of a process or of a thread under /proc (proc_pid_stat(5))."""
+"""Reads what /proc tells of a process (proc(5))."""
 
+import os
 from typing import NamedTuple
 
 
@@ -27,6 +28,18 @@ def of_process(pid):
 def of_thread(tid):
     """ProcessStat of a thread of this process, with the thread's state and times; OSError if it has ended."""
     return _read(f"/proc/self/task/{tid}/stat")
+
+
+def words(pid, name):
+    """The words of the command line of a process ("cmdline"), or its environment ("environ"), a list of str; OSError if it has ended, or is not ours."""
+    with open(f"/proc/{pid}/{name}", "rb") as file:
+        return os.fsdecode(file.read()).split("\0")
+
+
+def memory(pid, kind):
+    """Bytes of a process's memory: "Pss:", each shared page divided by the number of processes that map it, or "Private_"; OSError as above."""
+    with open(f"/proc/{pid}/smaps_rollup") as file:
+        return sum(int(line.split()[1]) << 10 for line in file if line.startswith(kind))
 
 
 def _read(path):

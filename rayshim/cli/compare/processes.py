@@ -31,8 +31,7 @@ class _Process:
 
 def _has_marker(pid, marker):
     try:
-        with open(f"/proc/{pid}/environ", "rb") as file:
-            return marker in file.read().split(b"\0")
+        return marker in process_stat.words(pid, "environ")
     except OSError:
         return False
 
@@ -49,13 +48,9 @@ def adopt_orphans():
 def proportional_set_size(pid):
     """Bytes of `pid`'s memory, each shared page divided by the number of processes that map it; 0 if the process has ended."""
     try:
-        with open(f"/proc/{pid}/smaps_rollup", "rb") as file:
-            for line in file:
-                if line.startswith(b"Pss:"):
-                    return int(line.split()[1]) * 1024
+        return process_stat.memory(pid, "Pss:")
     except OSError:
-        pass
-    return 0
+        return 0
 
 
 class ProcessTree:
@@ -63,7 +58,7 @@ class ProcessTree:
 
     def __init__(self, root, marker):
         self._root = root
-        self._marker = f"{MARKER}={marker}".encode()
+        self._marker = f"{MARKER}={marker}"
         self._members = {}
         self._strangers = set()
         self._departed = 0  # ticks of ended members whose pid now belongs to another process

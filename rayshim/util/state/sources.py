@@ -36,8 +36,7 @@ def actors() -> list[ActorState]:
 def title_of(pid: int) -> str:
     """The title of a process: what its worker runs."""
     try:
-        with open(f"/proc/{pid}/cmdline") as file:
-            return file.read().split("\0")[0].strip()
+        return process_stat.words(pid, "cmdline")[0].strip()
     except OSError:  # it has ended
         return ""
 
