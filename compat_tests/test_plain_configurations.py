@@ -88,6 +88,7 @@ def test_a_text_is_logged_once(bare_ray):
     assert [log_once(key), log_once(key), log_once(key + "another")] == [True, False, True]
 
 
+@pytest.mark.filterwarnings("ignore:This API is deprecated:DeprecationWarning")
 def test_the_driver_has_a_runtime_context_without_task_and_actor(ray):
     context = ray.get_runtime_context()
     assert (context.get_task_id(), context.get_actor_id(), context.get_actor_name(), context.get_task_name()) == (None,) * 4

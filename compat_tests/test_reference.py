@@ -48,6 +48,7 @@ def test_the_cluster_is_unknown_without_a_session(bare_ray, name):
         getattr(bare_ray, name)()
 
 
+@pytest.mark.filterwarnings("ignore:This API is deprecated:DeprecationWarning")
 def test_the_driver_is_no_task_to_its_runtime_context(ray):
     context = ray.get_runtime_context()
     for ask in (lambda: context.task_id, lambda: context.actor_id, context.get_assigned_resources, lambda: context.was_current_actor_reconstructed):
@@ -62,6 +63,7 @@ def test_the_driver_is_no_task_to_its_runtime_context(ray):
     assert isinstance(context.gcs_address, str) and not hasattr(context, "worker_id")
 
 
+@pytest.mark.filterwarnings("ignore:This API is deprecated:DeprecationWarning")
 def test_ids_of_the_runtime_context_are_objects_and_its_getters_give_hex(ray):
     def look():
         context = ray.get_runtime_context()
@@ -209,6 +211,7 @@ def test_placement_group_is_a_function_whatever_was_imported_before(scripts):
     assert "done" in out
 
 
+@pytest.mark.filterwarnings("ignore:This API is deprecated:DeprecationWarning")
 def test_an_actor_group_calls_its_actors_together(ray):
     from importlib import import_module
 

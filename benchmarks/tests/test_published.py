@@ -55,7 +55,6 @@ def run(side, repository, line, **more):
     )
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("side", ["rayshim", "reactor"])
 def test_a_program_runs_until_its_rounds_are_printed(side, repository):
     found = run(side, repository, r"Overhead: ([\d.]+) seconds")

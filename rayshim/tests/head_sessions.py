@@ -23,7 +23,7 @@ class Head:
             capture_output=True,
             text=True,
             cwd=self.directory,
-            timeout=60,
+            timeout=200,
         )
 
     def start(self, *arguments):

@@ -27,5 +27,5 @@ def start(source, *arguments):
 def run(source, *arguments):
     """Does something as the other user."""
     with start(source, *arguments) as process:
-        process.communicate("", timeout=60)
+        process.communicate("", timeout=200)
     assert process.returncode == 0

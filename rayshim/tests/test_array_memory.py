@@ -15,7 +15,6 @@ import rayshim as ray
 from rayshim.placement.packed import packed
 from rayshim.tests.stores import Plain, used
 
-pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64
 made_there = pytest.mark.skipif(
     _core.memory_page() > 4096, reason="arrays are made in the store where memory pages have 4 KiB"

@@ -16,8 +16,6 @@ import pytest
 from compat_tests import processes
 from rayshim.session import breakpoints, folder
 
-pytestmark = pytest.mark.timeout(120)
-
 TASK = """
 @ray.remote
 def f():
@@ -86,11 +84,11 @@ class Session:
         """(exit status, output) of `rayshim debug` with this input, at the breakpoint of that process or of the only one. (Other sessions on this
         machine may have breakpoints of their own.)"""
         command = self._begin("-m", "rayshim", "debug", str(pid or self.waiting()[0][1]["pid"]))
-        output, _ = command.communicate(typed, timeout=60)
+        output, _ = command.communicate(typed, timeout=200)
         return command.returncode, output
 
     def ended(self):
-        output, _ = self.process.communicate(timeout=60)
+        output, _ = self.process.communicate(timeout=200)
         return output
 
     def all(self):
@@ -173,7 +171,7 @@ def test_with_several_breakpoints_the_command_asks_for_one(begin):
     while number is None:
         line = command.stdout.readline().split()
         number = line[0] if line[1:3] == ["pid", str(pids[1])] else None
-    output, _ = command.communicate(f"{number}\np x + 40\nc\n".replace(":", ""), timeout=60)
+    output, _ = command.communicate(f"{number}\np x + 40\nc\n".replace(":", ""), timeout=200)
     assert "(ray-pdb) 4" in output
     [(_, facts)] = session.stopped(1)
     assert facts["pid"] == pids[0]

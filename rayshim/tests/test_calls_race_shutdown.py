@@ -63,10 +63,10 @@ def test_later_sessions_are_as_if_the_call_had_not_been(monkeypatch, case, place
     for _ in range(2):
         _start(placement)
         try:
-            assert ray.get(same.remote(2), timeout=60) == 2
-            assert ray.get(same.options(num_returns=1).remote(3), timeout=60) == 3
+            assert ray.get(same.remote(2), timeout=200) == 2
+            assert ray.get(same.options(num_returns=1).remote(3), timeout=200) == 3
             keeper = Keeper.options(name="keeper").remote()
-            assert ray.get([keeper.get.remote(), Keeper.remote().get.remote()], timeout=60) == [1, 1]
+            assert ray.get([keeper.get.remote(), Keeper.remote().get.remote()], timeout=200) == [1, 1]
         finally:
             ray.shutdown()
 
@@ -96,9 +96,9 @@ def test_a_future_of_an_ended_session_fails_and_those_of_the_next_one_work():
     late = Never.remote().end.remote().future()
     ray.shutdown()
     with pytest.raises((RuntimeError, ValueError)):
-        late.result(timeout=60)
+        late.result(timeout=200)
     _start("isolated")
     try:
-        assert same.remote(5).future().result(timeout=60) == 5
+        assert same.remote(5).future().result(timeout=200) == 5
     finally:
         ray.shutdown()

@@ -200,7 +200,7 @@ def test_version(tmp_path):
 def test_package_and_module_have_one_version_and_under_the_alias_it_is_rays(tmp_path):
     assert metadata.version("rayshim") == VERSION
     shows = "import rayshim; print(rayshim.__version__); from rayshim import alias; alias.install(); import ray; print(ray.__version__)"
-    done = subprocess.run([sys.executable, "-c", shows], cwd=tmp_path, text=True, capture_output=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", shows], cwd=tmp_path, text=True, capture_output=True, timeout=200)
     assert done.stdout.split() == [VERSION, RAY_VERSION], done.stderr
 
 

@@ -13,7 +13,7 @@ import pytest
 def rayshim(*arguments, tmp):
     env = {**os.environ, "RAY_TMPDIR": str(tmp)}
     done = subprocess.run(
-        [sys.executable, "-m", "rayshim", *arguments], env=env, capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "rayshim", *arguments], env=env, capture_output=True, text=True, timeout=200, check=False
     )
     return done.returncode, done.stdout, done.stderr
 
@@ -82,7 +82,7 @@ def program(name, tmp):
     ) as started:
         assert started.stdout is not None and started.stdout.readline() == "ready\n"
         yield started.pid
-        started.communicate("\n", timeout=60)
+        started.communicate("\n", timeout=200)
 
 
 def names_of_actors(*more, tmp):

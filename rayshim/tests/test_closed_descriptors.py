@@ -31,7 +31,7 @@ def test_no_hole_is_made_in_a_file_that_has_the_heaps_number():
             [sys.executable, "-c", textwrap.dedent(PROGRAM.format(placement=placement))],
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=200,
         )
         assert (ran.returncode, ran.stdout) == (0, "True\n"), (placement, ran.stdout, ran.stderr)
 
@@ -83,7 +83,7 @@ ACTORS = """
                     one.setblocking(False)
 
         def use(self, what):
-            return ray.get(same.options(num_cpus=2).remote(2) if what == "task" else Other.remote().get.remote(), timeout=60)
+            return ray.get(same.options(num_cpus=2).remote(2) if what == "task" else Other.remote().get.remote(), timeout=200)
 
         def received(self):
             found = []
@@ -97,7 +97,7 @@ ACTORS = """
 
     def outcome(ref):
         try:
-            return ray.get(ref, timeout=60)
+            return ray.get(ref, timeout=200)
         except ray.exceptions.RayError as error:
             assert "closed file descriptors" in str(error), error
             return type(error).__name__
@@ -144,7 +144,7 @@ def test_a_task_that_closes_the_runtimes_descriptors_fails_and_others_run():
             os.closerange(3, 1 << 20)
             return ray.get(Other.remote().get.remote())
 
-        print(outcome(closing.remote()), ray.get([same.remote(i) for i in range(4)], timeout=60))
+        print(outcome(closing.remote()), ray.get([same.remote(i) for i in range(4)], timeout=200))
     """
     assert _run(program, "isolated") == ["WorkerCrashedError [0, 1, 2, 3]"]
 
@@ -166,7 +166,7 @@ def test_no_message_goes_into_a_file_that_has_the_number_of_a_descriptor_of_the_
                 return ray.get(Other.remote().get.remote())
 
         actor = Replacing.remote()
-        with open(ray.get(actor.replace.remote(), timeout=60), "rb") as mine:
+        with open(ray.get(actor.replace.remote(), timeout=200), "rb") as mine:
             print(outcome(actor.use.remote()), mine.read())
     """
     assert _run(program, "isolated") == ["ActorDiedError b''"]
@@ -187,7 +187,7 @@ def test_a_driver_that_closes_the_runtimes_descriptors_gets_a_clear_error_and_ca
         os.closerange(3, 1 << 20)
         pairs = [socket.socketpair() for _ in range(8)]
         try:
-            ray.get(Other.remote().get.remote(), timeout=60)
+            ray.get(Other.remote().get.remote(), timeout=200)
         except RuntimeError as error:
             print("closed file descriptors" in str(error))
         ray.shutdown()
@@ -199,6 +199,6 @@ def test_a_driver_that_closes_the_runtimes_descriptors_gets_a_clear_error_and_ca
             except BlockingIOError:
                 pass
         ray.init(num_cpus=1, placement=sys.argv[1], log_to_driver=False, logging_level="ERROR")
-        print(ray.get(same.remote(4), timeout=60))
+        print(ray.get(same.remote(4), timeout=200))
     """
     assert _run(program, "isolated") == ["True", "False", "4"]

@@ -16,7 +16,6 @@ from reactor.tests.calling import wait_until
 import rayshim as ray
 from rayshim.placement.packed import packed
 
-pytestmark = pytest.mark.timeout(120)
 STORE = 128 << 20
 SIZE = 2 << 20
 SECRET = b"SECRET-OF-ANOTHER-ACTOR"

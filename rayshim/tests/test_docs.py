@@ -52,7 +52,7 @@ def test_block(program, output, tmp_path):
         if f"import {package}" in program:
             pytest.importorskip(package)
     (tmp_path / "block.py").write_text(program)
-    done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, text=True, capture_output=True, timeout=50)
+    done = subprocess.run([sys.executable, "block.py"], cwd=tmp_path, text=True, capture_output=True, timeout=200)
     assert done.returncode == 0, done.stderr
     if output is not None:
         lines = [line for line in done.stdout.splitlines(keepends=True) if not _FOR_EXAMPLE.match(line)]

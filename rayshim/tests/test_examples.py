@@ -36,7 +36,7 @@ def test_example(name, tmp_path):
         cwd=tmp_path,
         text=True,
         capture_output=True,
-        timeout=50,
+        timeout=200,
     )
     assert done.returncode == 0, done.stderr
     at = -1

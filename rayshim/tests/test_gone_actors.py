@@ -16,7 +16,7 @@ from reactor.tests.calling import wait_until
 import rayshim as ray
 from rayshim.session import session
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("zygote_has_pytest")]
+pytestmark = [pytest.mark.usefixtures("zygote_has_pytest")]
 
 
 @pytest.fixture(params=["isolated", "packed", "inline"])

@@ -14,8 +14,6 @@ from compat_tests import processes
 from rayshim.job_submission import JobStatus, JobSubmissionClient, JobType
 from rayshim.tests.head_sessions import head  # noqa: F401
 
-pytestmark = pytest.mark.timeout(120)
-
 
 def client():
     return JobSubmissionClient()

@@ -15,8 +15,6 @@ from rayshim.job_submission import JobStatus, JobSubmissionClient
 from rayshim.session import heads
 from rayshim.tests.head_sessions import attach, head  # noqa: F401
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @ray.remote
 class Counter:
@@ -345,7 +343,7 @@ def test_connect_attaches_and_disconnect_ends_only_what_it_began(tmp_path, monke
         cluster.shutdown()
     """
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50)
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=200)
     printed = ran.stdout.splitlines()
     assert printed[:2] == ["True", "3.0"] and printed[3:] == ["False"], ran.stderr
     assert "cannot add a second one to a Cluster (add_node() at <string>:13)" in printed[2]
@@ -364,7 +362,7 @@ def test_a_cluster_starts_in_a_program_that_has_files_open(tmp_path, monkeypatch
         cluster.shutdown()
     """
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50)
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=200)
     assert ran.stdout.splitlines() == ["3.0"], ran.stderr
 
 
@@ -377,5 +375,5 @@ def test_the_session_of_a_cluster_ends_with_its_program_however_that_ends(tmp_pa
         os.kill(os.getpid(), signal.SIGKILL)
     """
     monkeypatch.setenv("RAY_TMPDIR", str(tmp_path))
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=50)
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=200)
     processes.wait_until(lambda: not processes.alive(int(ran.stdout)), 30, "the session's process has ended")

@@ -33,6 +33,6 @@ def test_libraries_are_told_unless_the_program_has_chosen(chosen, expected):
     named = "GOMP_SPINCOUNT", "OPENBLAS_THREAD_TIMEOUT", "OMP_WAIT_POLICY"
     environment = {name: value for name, value in os.environ.items() if name not in named}
     ran = subprocess.run(
-        [sys.executable, "-c", LOOK], env={**environment, **chosen}, capture_output=True, text=True, timeout=60
+        [sys.executable, "-c", LOOK], env={**environment, **chosen}, capture_output=True, text=True, timeout=200
     )
     assert (ran.returncode, ran.stdout) == (0, expected), ran.stderr

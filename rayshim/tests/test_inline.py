@@ -28,7 +28,7 @@ def inline(monkeypatch):
 
 def printed(program, placement):
     return subprocess.run(
-        [sys.executable, "-c", program, placement], capture_output=True, text=True, timeout=50, check=True
+        [sys.executable, "-c", program, placement], capture_output=True, text=True, timeout=200, check=True
     ).stdout
 
 
@@ -341,7 +341,7 @@ def test_a_library_that_an_actor_is_first_to_import_has_the_actors_number_in_it_
     pytest.importorskip("torch")
     environment = {name: value for name, value in os.environ.items() if not name.endswith("NUM_THREADS")}
     done = subprocess.run(
-        [sys.executable, "-c", IMPORTS], capture_output=True, text=True, timeout=50, check=True, env=environment
+        [sys.executable, "-c", IMPORTS], capture_output=True, text=True, timeout=200, check=True, env=environment
     )
     assert done.stdout == "1\nTrue\nNone True\n"
 
@@ -438,7 +438,7 @@ INTERRUPTED = """
 def test_a_signal_to_the_driver_interrupts_the_program_and_not_the_call_that_runs_in_it(call, number, handler, raised):
     driver = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(INTERRUPTED.replace("HANDLER", handler)), call, number],
-        capture_output=True, text=True, timeout=60, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        capture_output=True, text=True, timeout=200, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )  # fmt: skip
     assert driver.stdout == raised + "\n", driver.stderr
 

@@ -61,7 +61,7 @@ PROGRAM = """
 
 
 def test_waits_of_async_methods():
-    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, timeout=50)
+    ran = subprocess.run([sys.executable, "-c", textwrap.dedent(PROGRAM)], capture_output=True, text=True, timeout=200)
     expected = ["time", "0", "time", "error True", "woken", "timer", "thread"]
     assert (ran.returncode, ran.stdout.splitlines()) == (0, expected), ran.stderr
 
@@ -105,7 +105,7 @@ LONG = """
 )
 def test_a_call_that_runs_for_long_is_told_of_once(call, name):
     program = textwrap.dedent(LONG).format(call)
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=50)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=200)
     assert ran.returncode == 0, ran.stderr
     assert ran.stderr.count("has run for") == (name is not None), ran.stderr
     assert name is None or f"a call of {name} has run for 0.2 s and is at <string>:" in ran.stderr, ran.stderr

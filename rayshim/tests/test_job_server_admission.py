@@ -11,7 +11,6 @@ from rayshim.session import heads
 from rayshim.tests.head_sessions import head  # noqa: F401
 
 aiohttp = pytest.importorskip("aiohttp")
-pytestmark = pytest.mark.timeout(120)
 
 from aiohttp import web  # noqa: E402
 

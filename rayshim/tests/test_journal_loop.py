@@ -11,8 +11,6 @@ from rayshim.tests import runs
 from rayshim.tests.runs import some_time
 from rayshim.tests.runs import value as outcome
 
-pytestmark = pytest.mark.timeout(60)
-
 
 def every_way_to_wait(ray):
     @ray.remote

@@ -21,8 +21,6 @@ from rayshim.tests import runs
 from rayshim.tests.runs import some_time
 from rayshim.tests.runs import value as outcome
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @rayshim.remote
 def later(n):

@@ -14,7 +14,6 @@ from rayshim.cli import main
 from rayshim.journal import checking, files
 from rayshim.tests.runs import outcome
 
-pytestmark = pytest.mark.timeout(180)
 PLACEMENTS = ["isolated", "packed", "inline"]
 
 
@@ -177,7 +176,7 @@ def train(a):
     value = 1.0
     for _ in range(3):
         (ref,), _ = ray.wait([a.f.remote(value)])
-        value = ray.get(ref, timeout=60)
+        value = ray.get(ref, timeout=200)
     return value
 
 ray.init(num_cpus=2)

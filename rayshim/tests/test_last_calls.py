@@ -53,7 +53,7 @@ def said(tmp_path):
             env={**os.environ, "PYTHONPATH": str(tmp_path)},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=200,
             check=False,
         )
         assert ended.returncode == 0, ended.stderr

@@ -13,8 +13,6 @@ from rayshim.placement.packed import packed
 from rayshim.util.placement_group import placement_group, placement_group_table, remove_placement_group
 from rayshim.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-pytestmark = pytest.mark.timeout(120)
-
 
 @pytest.fixture
 def running():

@@ -16,7 +16,7 @@ import pytest
 
 PAGE = (Path(__file__).parents[2] / "docs" / "laptop-to-cluster.md").read_text()
 needs_ray = pytest.mark.skipif(find_spec("ray") is None, reason="real Ray is not installed")
-pytestmark = [pytest.mark.timeout(240), pytest.mark.slow]
+pytestmark = [pytest.mark.slow]
 
 CLUSTER = """
 import sys

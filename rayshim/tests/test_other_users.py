@@ -19,7 +19,7 @@ from rayshim.exceptions import RaySystemError
 from rayshim.session import heads, places, rendezvous
 from rayshim.tests import other_user
 
-pytestmark = [pytest.mark.timeout(180), other_user.needs_root]
+pytestmark = [other_user.needs_root]
 
 WORK = """
     @ray.remote
@@ -102,7 +102,7 @@ def test_taken_names_of_sockets_hold_nobody_up(shared):
             assert program.first == "14\n"
         assert "is not a directory" in program.err
         assert heads.running() == []
-        squatter.communicate("", timeout=60)
+        squatter.communicate("", timeout=200)
 
 
 CREATE = {
@@ -173,7 +173,7 @@ def test_another_users_code_does_not_run_in_a_session(shared, tmp_path):
     """
     with other_user.start(SWAP, places.folder_in(shared)) as attacker:
         ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100)
-        attacker.communicate("", timeout=60)
+        attacker.communicate("", timeout=200)
     assert ran.returncode == 1 and "The session has no folder for its files" in ran.stderr
 
 
@@ -311,7 +311,7 @@ def test_a_run_listens_on_no_port(shared):
             if shutil.which("ss"):
                 shown = subprocess.run(["ss", "-Hlntup"], capture_output=True, text=True, check=True).stdout
                 assert not [line for line in shown.splitlines() for pid in pids if f"pid={pid}," in line]
-            second.communicate("\n", timeout=60)
+            second.communicate("\n", timeout=200)
 
 
 def inodes(pid):

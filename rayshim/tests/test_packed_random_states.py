@@ -10,8 +10,6 @@ import pytest
 import rayshim as ray
 from rayshim.placement.packed import packed
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.fixture
 def one_worker():

@@ -12,7 +12,6 @@ import pytest
 import rayshim as ray
 from rayshim.placement.packed import packed
 
-pytestmark = pytest.mark.timeout(60)
 FUTEX = 202 if platform.machine() == "x86_64" else 98  # numbers of the kernel (futex(2))
 FUTEX_WAIT_PRIVATE, FUTEX_WAKE_PRIVATE = 128, 129
 

@@ -14,7 +14,6 @@ from rayshim.exceptions import ReplayError
 from rayshim.recording.reporting import Report
 from rayshim.tests.head_sessions import attach, head  # noqa: F401
 
-pytestmark = pytest.mark.timeout(120)
 EVIL = "\x1b]0;owned\x07\x1b[2J\r\x9b31m\u202eevil"
 CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\ud800-\udfff]")
 

@@ -8,8 +8,6 @@ import textwrap
 
 import pytest
 
-pytestmark = pytest.mark.timeout(120)
-
 
 def modes(directory):
     """{path in the directory: its mode, in octal}, of the directory itself, too."""

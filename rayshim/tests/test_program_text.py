@@ -37,7 +37,7 @@ def run(request):
             input=PROGRAM if request.param == "-" else "",
             capture_output=True,
             text=True,
-            timeout=50,
+            timeout=200,
         )
         return ran, request.param
 
@@ -58,5 +58,5 @@ def test_its_error_names_its_lines_as_python_does(run):
 
 
 def test_text_that_is_missing_is_asked_for():
-    ran = subprocess.run([sys.executable, "-m", "rayshim", "-c"], capture_output=True, text=True, timeout=50)
+    ran = subprocess.run([sys.executable, "-m", "rayshim", "-c"], capture_output=True, text=True, timeout=200)
     assert ran.returncode == 2 and "no program given" in ran.stderr

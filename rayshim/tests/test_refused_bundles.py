@@ -4,8 +4,6 @@ import pytest
 
 import rayshim as ray
 
-pytestmark = pytest.mark.timeout(60)
-
 
 @pytest.mark.parametrize("placement", ["isolated", "packed", "inline"])
 def test_a_resource_without_a_name_is_refused_and_harms_no_other_group(placement):

@@ -18,8 +18,6 @@ from compat_tests import processes
 from rayshim.session import heads, rendezvous
 from rayshim.tests.head_sessions import attach, head  # noqa: F401
 
-pytestmark = pytest.mark.timeout(180)
-
 
 @ray.remote
 def double(x):

@@ -32,7 +32,7 @@ def ask(path, body=None):
     data = None if body is None else json.dumps(body).encode()
     request = urllib.request.Request(f"http://127.0.0.1:PORT{path}", data, {"Content-Type": "application/json"})
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=200) as answer:
             return answer.status, answer.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -97,7 +97,7 @@ def test_the_command_serve_run(tmp_path):
         wait_until(lambda: suppressed(ask), 120)
     finally:
         running.send_signal(signal.SIGINT)
-        output, _ = running.communicate(timeout=60)
+        output, _ = running.communicate(timeout=200)
     assert answers == [b"hi"], output
     assert "Using blocking" not in output  # Serve has turned this warning off
 

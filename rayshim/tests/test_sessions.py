@@ -41,7 +41,7 @@ def together(*functions):
             return error
 
     with ThreadPoolExecutor(len(functions)) as threads:
-        return [future.result(timeout=60) for future in [threads.submit(run, function) for function in functions]]
+        return [future.result(timeout=200) for future in [threads.submit(run, function) for function in functions]]
 
 
 @ray.remote

@@ -17,7 +17,6 @@ from rayshim.placement.packed import packed
 from rayshim.tests.runs import outcome
 from rayshim.tests.stores import Plain, used
 
-pytestmark = pytest.mark.timeout(60)
 SIZE = 100_000  # float64
 NO_SPILLING = {"automatic_object_spilling_enabled": False}
 

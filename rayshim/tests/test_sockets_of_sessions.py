@@ -16,7 +16,6 @@ from compat_tests import processes
 from rayshim.session import heads, places, rendezvous
 from rayshim.tests.head_sessions import attach, head  # noqa: F401
 
-pytestmark = pytest.mark.timeout(120)
 GONE = 2**22 + 1  # no process has this number: it is above Linux's largest
 
 

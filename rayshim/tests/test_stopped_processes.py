@@ -55,7 +55,7 @@ CALLS = {
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_that_waits_for_a_stopped_supervisor_says_so(session, call):
     actor = Actor.options(name="actor").remote()
-    assert ray.get(actor.get.remote(), timeout=60) == 1
+    assert ray.get(actor.get.remote(), timeout=200) == 1
     pid = _supervisor()
     _stop(pid)
     try:
@@ -63,13 +63,13 @@ def test_a_call_that_waits_for_a_stopped_supervisor_says_so(session, call):
             CALLS[call](actor)
     finally:
         os.kill(pid, signal.SIGCONT)
-    assert ray.get(Actor.remote().get.remote(), timeout=60) == 1
+    assert ray.get(Actor.remote().get.remote(), timeout=200) == 1
 
 
 def test_a_supervisor_that_is_continued_in_time_goes_on_as_if_nothing_had_been(monkeypatch, session):
     monkeypatch.setattr(silence, "STOPPED_SECONDS", 1000.0)
     actor = Actor.options(name="actor").remote()
-    assert ray.get(actor.get.remote(), timeout=60) == 1
+    assert ray.get(actor.get.remote(), timeout=200) == 1
     pid = _supervisor()
     _stop(pid)
     found = []
@@ -83,20 +83,20 @@ def test_a_supervisor_that_is_continued_in_time_goes_on_as_if_nothing_had_been(m
 
 def test_calls_of_a_stopped_actor_wait_and_kill_ends_it(session):
     actor = Actor.remote()
-    pid = ray.get(actor.pid.remote(), timeout=60)
+    pid = ray.get(actor.pid.remote(), timeout=200)
     _stop(pid)
     ref = actor.get.remote()
     assert ray.wait([ref], timeout=0.2)[0] == []
     os.kill(pid, signal.SIGCONT)
-    assert ray.get(ref, timeout=60) == 1
+    assert ray.get(ref, timeout=200) == 1
     _stop(pid)
     ray.kill(actor)
     with pytest.raises(ray.exceptions.ActorDiedError):
-        ray.get(actor.get.remote(), timeout=60)
+        ray.get(actor.get.remote(), timeout=200)
 
 
 def test_shutdown_ends_a_stopped_supervisor_with_its_workers(session):
-    worker = ray.get(Actor.remote().pid.remote(), timeout=60)
+    worker = ray.get(Actor.remote().pid.remote(), timeout=200)
     pid = _supervisor()
     _stop(pid)
     ray.shutdown()

@@ -13,7 +13,6 @@ from reactor.runtime import peers
 from reactor.tests.calling import wait_until
 
 pytest.importorskip("lark")
-pytestmark = pytest.mark.timeout(120)
 
 TEXT = """target Python
 reactor Stay { timer t(0, 5 ms) reaction(t) {= if os.path.exists(os.environ["END"]): request_stop() =} }
@@ -158,7 +157,7 @@ def test_a_folder_that_another_user_has_created_first_is_refused(begin):
     os.chown(one.folder, 65534, 65534)
     one.end.unlink()
     other = begin()
-    output, _ = other.process.communicate(timeout=60)
+    output, _ = other.process.communicate(timeout=200)
     assert other.process.returncode == 1
     assert "belongs to user" in output
     assert "Traceback" not in output

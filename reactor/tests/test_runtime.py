@@ -380,7 +380,6 @@ def test_an_actor_serves_callers_that_come_and_go(make_run):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(120)
 def test_random_kills_under_traffic(run):
     f, array = run.task(square, retries=1), run.task(np.zeros)
     draw = random.Random(1)

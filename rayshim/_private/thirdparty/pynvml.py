@@ -5,5 +5,5 @@ try:
     from pynvml import *  # noqa: F403
 except ImportError as error:
     raise ImportError(
-        f"{__name__} is the package nvidia-ml-py, which is not installed: `pip install nvidia-ml-py`", name="pynvml"
+        f'{__name__} is the package nvidia-ml-py, which is not installed: pip install "rayshim[gpus]"', name="pynvml"
     ) from error
