@@ -143,10 +143,11 @@ def test_the_reason_of_the_death_says_whether_it_was_intended(ray, Leaver):
     assert "SYSTEM_ERROR" in died(ray, actor.sys_exit.remote(1))
 
 
-def test_calls_queued_behind_exit_actor_fail_and_those_before_it_do_not(ray, Leaver):
+def test_calls_queued_behind_exit_actor_fail_and_those_before_it_do_not(ray, Leaver, gate):
     actor = Leaver.remote()
-    before, last, *behind = actor.sleep.remote(0.1), actor.exit.remote(), actor.here.remote(), actor.here.remote()
-    assert ray.get(before) == 0.1
+    before, last, *behind = actor.wait_at.remote(gate), actor.exit.remote(), actor.here.remote(), actor.here.remote()
+    gate.open()
+    assert ray.get(before) == "ended"
     for ref in [last, *behind]:
         died(ray, ref)
 
