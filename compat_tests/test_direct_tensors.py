@@ -8,7 +8,7 @@ import uuid
 import numpy as np
 import pytest
 
-pytestmark = pytest.mark.torch
+pytestmark = [pytest.mark.torch, pytest.mark.filterwarnings("ignore:RDT ObjectRef:UserWarning")]
 
 
 def experimental(ray, *modules):
