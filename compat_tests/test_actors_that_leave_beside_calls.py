@@ -124,7 +124,7 @@ def test_the_call_that_ends_the_actor_fails_before_a_long_one_beside_it_ends(ray
     assert f"The actor {actor._actor_id.hex()} is unavailable: The actor is temporarily unavailable: IntentionalSystemExit: " in told
     assert "Worker exits with an exit code 0. exit_actor() is called.." in told
     worked(beside)
-    assert "exit_actor() is called" in died(ray, actor.here.remote()) or kind == "threaded"
+    assert "INTENDED_USER_EXIT" in died(ray, actor.here.remote()) or kind == "threaded"
 
 
 def test_a_server_that_loops_for_ever_can_be_told_to_leave(ray, make, begun):
@@ -145,7 +145,7 @@ def test_a_short_call_beside_it_ends_first_and_the_callers_get_the_death(ray, ma
     end = actor.leave.remote()
     gate.wait_for("leaves")
     worked(beside)
-    assert "exit_actor() is called" in died(ray, end)
+    assert "INTENDED_USER_EXIT" in died(ray, end)
 
 
 @pytest.mark.parametrize("kind", KINDS)
