@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -281,7 +282,7 @@ def test_a_worker_is_led_through_instructions_before_it_is_killed():
     try:
         process.stdout.readline()
         with stepping.led(process.pid, 1000):
-            assert "\nState:\tt" in open(f"/proc/{process.pid}/status").read()  # stopped by who traces it
+            assert "\nState:\tt" in Path(f"/proc/{process.pid}/status").read_text()  # stopped by who traces it
             process.kill()
         assert not os.path.exists(f"/proc/{process.pid}")
     finally:

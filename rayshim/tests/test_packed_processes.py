@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
 
 import pytest
 
@@ -116,7 +117,7 @@ def test_each_of_two_that_start_at_the_same_time_has_its_own():
 def test_one_that_ignores_sigterm_is_killed_with_what_it_has_started():
     a, _ = two()
     pid = ray.get(a.start_stubborn.remote())
-    children = wait_until(lambda: open(f"/proc/{pid}/task/{pid}/children").read().split())
+    children = wait_until(lambda: Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
     ray.kill(a)
     wait_until(lambda: gone(pid, *map(int, children)))
 
@@ -161,7 +162,7 @@ def test_no_dead_process_stays_unwaited_for():
         del actor
         wait_until(lambda pid=pid: gone(pid))
     ray.get(Starter.remote().start_many.remote(1))
-    assert len(open(f"/proc/{host}/task/{host}/children").read().split()) <= 3
+    assert len(Path(f"/proc/{host}/task/{host}/children").read_text().split()) <= 3
 
 
 def test_one_that_has_started_many_before_has_its_last():
