@@ -105,6 +105,7 @@ def test_a_dict_of_tensors_and_arrays():
     assert read["shared"][0] == 5.0
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors:UserWarning")
 def test_a_strided_nested_tensor_arrives_with_its_parts():
     parts = [torch.ones(2), torch.ones(3000)]
     for nested in (

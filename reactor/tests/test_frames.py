@@ -44,7 +44,7 @@ def header(magic=b"rctr", version=1, kind=frames.JSON, length=2, build=None):
         (header(length=100) + b"{}", "closed the connection before"),
         (b"garbage", "begins with b'garb'"),
         (b"g", "begins with b'g'"),
-        (struct.pack("<I", 7) + b"garbage", "no message of a session"),
+        (struct.pack("<I", 7) + b"garbage", "not a message of a session"),
         (header(kind=3), "not possible"),
         (header(kind=0), "not possible"),
         (header(length=(1 << 32) - 1), "not possible"),
