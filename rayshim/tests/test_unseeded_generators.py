@@ -93,7 +93,7 @@ def test_each_begins_with_numbers_of_its_own_that_depend_on_the_seed_alone():
 
 
 def test_they_can_be_left_to_the_operating_system():
-    assert drawn(1, "packed", RAYSHIM_SEED_UNSEEDED="0") != drawn(1, "packed", RAYSHIM_SEED_UNSEEDED="0")
+    assert drawn(1, "packed", REACTOR_SEED_UNSEEDED="0") != drawn(1, "packed", RAYSHIM_SEED_UNSEEDED="0")
 
 
 def test_names_of_temporary_files_are_not_drawn_from_the_seed(tmp_path):

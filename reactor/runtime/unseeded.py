@@ -6,8 +6,7 @@ import os
 import random
 import sys
 
-_VARIABLE = "RAYSHIM_SEED_UNSEEDED"  # 0: they begin with numbers of the operating system, also in a run with a seed
-_OWN = {"rayshim", "reactor", "ray"}  # they and the standard library need names that no other process has
+_VARIABLE = "REACTOR_SEED_UNSEEDED"  # 0: they begin with numbers of the operating system, also in a run with a seed
 
 
 class Unseeded:
@@ -53,8 +52,8 @@ class Unseeded:
         while frame.f_back is not None and frame.f_globals is vars(random):  # random.Random.__init__
             frame = frame.f_back
         maker = frame.f_globals.get("__name__", "")
-        top = maker.partition(".")[0]
-        entropy = None if top in _OWN or top in sys.stdlib_module_names else self._entropy_here()
+        # The standard library needs names that no other process has, such as those of temporary files.
+        entropy = None if maker.partition(".")[0] in sys.stdlib_module_names else self._entropy_here()
         if not entropy:
             return None
         made = self._made[entropy, maker] = self._made.get((entropy, maker), 0) + 1

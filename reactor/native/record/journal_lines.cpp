@@ -152,7 +152,7 @@ void add_hex(std::string& out, uint64_t value) {
   out += text;
 }
 
-// ---- texts of the commonest values, the same as rayshim.journal.texts makes; false: of another kind
+// ---- texts of the commonest values, the same as `short_text` makes; false: of another kind
 
 constexpr Py_ssize_t kInArray = 4;
 constexpr size_t kMost = 400;
@@ -263,7 +263,7 @@ bool add_text(std::string& out, PyObject* value) {
 
 class CallLines {
  public:
-  // whose(number) -> (fields "actor" and "life", class as JSON, whether both are known now); short_text and error_text: see rayshim.journal.texts;
+  // whose(number) -> (fields "actor" and "life", class as JSON, whether both are known now); short_text and error_text: see _core.pyi;
   // is_users(file) -> whether its code is the user's.
   CallLines(nb::object file, nb::object whose, nb::object short_text, nb::object error_text, nb::object is_users)
       : owner_(file), file_(nb::cast<LineFile&>(file)), whose_of_(whose), short_text_(short_text), error_text_(error_text),

@@ -1,4 +1,4 @@
-// The lines of a journal, JSON objects with a checksum each (rayshim/journal/files.py reads them), and those lines that each call writes.
+// The lines of a journal, JSON objects with a checksum each, and those lines that each call writes.
 //
 // The file is mapped, a part at a time, because a system call for each line would take longer than the rest of it. What is written is in the file even
 // if the process is killed at once. A part is allocated before it is mapped: a full disk is an OSError, and not a SIGBUS. The end of a line is stored
