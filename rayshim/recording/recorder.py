@@ -111,12 +111,14 @@ class _Trie:
         found = [[] for _ in self.raw_segments]
         for k, (node, *_) in enumerate(self.raw_segments):
             for index, n in enumerate(self._path(node)):
-                later, end = self.nodes[n]["taken"], k
+                raw, end = self.nodes[n], k
+                kind = "put" if raw["kind"] == _PUT else "operation"
                 for back in range(_core.LATER):
                     if end is None:
                         break
-                    if later >> back & 1:
-                        found[end].append(Source("put" if self.nodes[n]["kind"] == _PUT else "operation", -back, index))
+                    for output, (_, _, later) in enumerate(raw["known_results"]):
+                        if later >> back & 1:
+                            found[end].append(Source(kind, -back, index, output))
                     end = self.after.get(end)
         return found
 
@@ -146,7 +148,7 @@ class _Trie:
     def _operation(self, raw, k, path):
         target, method = self._target(raw)
         count = 0 if raw["kind"] == _CREATE else raw["results"]  # the result of a constructor is never read
-        results = (Result(*self._result(raw)),) * count
+        results = tuple(Result(*self._result(raw, output)) for output in range(count))
         process = raw["actor"] if raw["kind"] in (_CALL, _CREATE) else None
         if raw["kind"] == _PUT:
             return Operation(
@@ -154,30 +156,31 @@ class _Trie:
             )
         return Operation(target, method, _short(raw["site"]), tuple(self._sources(raw, k, path)), results, process)
 
-    def _result(self, raw):
-        """(layout, bytes) of an operation's result, as recorded by its caller, or else by the process that made it."""
-        if raw["result"]:
-            return raw["result"], raw["result_bytes"]
+    def _result(self, raw, output):
+        """(layout, bytes) of one result of an operation, as recorded by its caller, or else by the process that made it."""
+        known = raw["known_results"]
+        if output < len(known) and known[output][0]:
+            return known[output][:2]
         method = self.ran.get((raw["actor"] if raw["kind"] == _CALL else 0, raw["name"]))
         return (method.layout, method.bytes) if method else ("", 0)
 
     def _sources(self, raw, k, path):
         layouts = _split(raw["layout"])
-        refs = {argument: (back, op - 1) for argument, back, op in raw["sources"]}
+        refs = {argument: (back, op - 1, output) for argument, back, op, output in raw["sources"]}
         # A constructor's first argument is the runtime's own.
         for argument in range(raw["kind"] == _CREATE, raw["args"]):
             layout = layouts[argument] if argument < len(layouts) else ""
             if argument not in refs:
                 yield Source("value", layout=layout, bytes=raw["bytes"] // max(raw["args"], 1))
                 continue
-            back, op = refs[argument]
+            back, op, output = refs[argument]
             producer = self._producer(k, path, back, op)
             if producer is None:
                 yield Source("outside", layout="")
                 continue
             put = producer["kind"] == _PUT
-            shown, size = (producer["layout"], producer["bytes"]) if put else self._result(producer)
-            yield Source("put" if put else "operation", -back, op, layout=shown, bytes=size)
+            shown, size = (producer["layout"], producer["bytes"]) if put else self._result(producer, output)
+            yield Source("put" if put else "operation", -back, op, output, shown, size)
 
     def _producer(self, k, path, back, op):
         """The operation that made an argument, searched in the segments that usually come before."""

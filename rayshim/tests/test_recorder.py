@@ -23,6 +23,10 @@ class Env:
     def total(self, observation):
         return float(observation.sum())
 
+    @ray.method(num_returns=2)
+    def both(self):
+        return 1, np.zeros(50, dtype=np.float32)
+
     def same(self, value):
         return value
 
@@ -74,6 +78,28 @@ def test_a_result_that_only_another_actor_sees_has_its_layout():
         ray.get(other.total.remote(env.step.remote(1)))
     step = of_driver(recorded())[-1].operations[0]
     assert step.results[0].layout == "float32[4]"
+
+
+def test_the_second_result_of_a_call_is_told_apart_from_the_first():
+    env, other = Env.remote(), Env.remote()
+    for output in (0, 0, 0, 1, 1, 1):
+        ray.get(other.same.remote(env.both.remote()[output]))
+    first, second = (segment.operations for segment in of_driver(recorded())[-2:])
+    assert [first[1].sources[0].output, second[1].sources[0].output] == [0, 1]
+
+
+def test_a_result_that_is_sent_on_and_read_has_its_own_layout_and_bytes():
+    env, other = Env.remote(), Env.remote()
+    for _ in range(3):
+        one, many = env.both.remote()
+        total = other.total.remote(many)
+        assert ray.get([total, many])[0] == 0.0
+    segment = of_driver(recorded())[-1]
+    call, sent_on = segment.operations
+    assert [result.layout for result in call.results] == ["", "float32[50]"]
+    assert (sent_on.sources[0].output, sent_on.sources[0].layout) == (1, "float32[50]")
+    assert sent_on.sources[0].bytes > 200
+    assert {(source.operation, source.output) for source in segment.gets} == {(0, 1), (1, 0)}
 
 
 def test_methods_are_counted_and_timed_where_they_run():

@@ -97,13 +97,14 @@ void note_result(PyRef* r) {
   OpNote* note = ctx->recorder->note(r->recorded);
   if (!note) return;
   uint32_t later = ctx->recorder->segment() - 1 - r->segment;  // the wait that gets it has ended its segment
-  note->taken |= 1u << (later < kLater ? later : kLater);
-  if (!note->result.empty()) return;
+  ResultNote& result = note->result(r->output);
+  result.taken |= 1u << (later < kLater ? later : kLater);
+  if (!result.layout.empty()) return;
   Reading reading(r->object);
   auto* v = reinterpret_cast<ValueHeader*>(reading.value());
   if (!v) return PyErr_Clear();
-  note->result = layout_of(value_stream(v), value_stream(v) + v->stream(), 1);
-  note->result_bytes = full_size(ctx->heap, r->object);
+  result.layout = layout_of(value_stream(v), value_stream(v) + v->stream(), 1);
+  result.bytes = full_size(ctx->heap, r->object);
 }
 
 // Waits for the first `n` refs in list order: the first that failed is raised as soon as those before it have values, as the

@@ -40,7 +40,7 @@ void Outgoing::record(PyObject* name, uint64_t actor, PyObject* const* a) {
   for (uint32_t i = 0; i < args + kwargs; ++i)
     if (is_ref(a[i])) {
       auto* r = reinterpret_cast<PyRef*>(a[i]);
-      note->sources.push_back({i, recorded.recorder->back_to(r->segment), r->op});
+      note->sources.push_back({i, recorded.recorder->back_to(r->segment), r->op, r->output});
     }
 }
 

@@ -71,7 +71,7 @@ struct Outgoing {
       ++deps;
       auto* r = reinterpret_cast<PyRef*>(a[i]);
       uint32_t back = recorded.recorder->back_to(r->segment);
-      key.shape = (key.shape * 31 + i) * 31 + (back > 3 ? UINT32_MAX : back * 65537 + r->op);
+      key.shape = (key.shape * 31 + i) * 31 + (back > 3 ? UINT32_MAX : (back * 65537 + r->op) * 31 + r->output);
     }
     if (kwargs) key.names = uint32_t(PyObject_Hash(kwnames));
     recorded.look_up();
@@ -211,7 +211,7 @@ struct Outgoing {
       write_tail(tail);
       hooks.result.tell(results[0]->uid, Owned(tag_tuple({root, tail, depth_of_tag})));
     }
-    recorded.mark(r);
+    recorded.mark(r, i);
     return r;
   }
   // Whether the run has ended meanwhile; a Python error is then set.

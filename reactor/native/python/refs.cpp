@@ -108,6 +108,7 @@ PyObject* new_ref(Object* o, bool take, uint32_t note) {
   r->epoch = epoch;
   r->note = note;
   r->segment = r->op = r->recorded = 0;
+  r->output = 0;
   r->exporter = false;
   r->node = nullptr;
   r->weakrefs = nullptr;

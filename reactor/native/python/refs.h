@@ -7,6 +7,8 @@ namespace reactor {
 
 class Mapping;
 
+constexpr uint16_t kMaxOutput = UINT16_MAX;  // PyRef::output
+
 struct PyRef {
   PyObject_HEAD
   Object* object;
@@ -15,6 +17,7 @@ struct PyRef {
   uint32_t note;      // entry in the hold list
   uint32_t segment, op;  // where the caller issued it: number of its segment and place in it; 0: not recorded
   uint32_t recorded;     // node of the operation in the trie, 0 for none
+  uint16_t output;       // which of the operation's results, kMaxOutput for that one and all after it
   bool exporter;      // of code, and its process has put it there: when this goes nobody makes further calls of it
   WaitNode* node;     // linked on the object's list and kept for the next wait, or null
   PyObject* weakrefs;

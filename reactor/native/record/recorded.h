@@ -1,5 +1,6 @@
 // An operation's place in the recording.
 #pragma once
+#include <algorithm>
 #include "record/recorder.h"
 #include "python/refs.h"
 #include "record/site.h"
@@ -43,12 +44,13 @@ struct Recorded {
     return recorder->undescribed(node) ? recorder->note(node) : nullptr;
   }
   // The ref tells where its value comes from.
-  void mark(PyObject* ref) const {
+  void mark(PyObject* ref, size_t output = 0) const {
     if (!ref || !node) return;
     auto* r = reinterpret_cast<PyRef*>(ref);
     r->segment = segment;
     r->op = depth;
     r->recorded = node;
+    r->output = uint16_t(std::min<size_t>(output, kMaxOutput));
   }
 
  private:

@@ -171,8 +171,8 @@ PyObject* Recorder::data(PyObject* caller_name, double tick) {
     const OpFacts& f = facts_[i];
     static const OpNote nothing;
     const OpNote& note = n.note ? notes_[n.note - 1] : nothing;
-    Owned d(PyDict_New()), sources(PyList_New(0));
-    if (!d || !sources) return nullptr;
+    Owned d(PyDict_New()), sources(PyList_New(0)), known(PyList_New(0));
+    if (!d || !sources || !known) return nullptr;
     set(d, "parent", n.parent);
     set(d, "kind", n.key.kind());
     set(d, "name", f.name ? f.name : n.depth == 0 ? caller_name : Py_None);
@@ -184,10 +184,9 @@ PyObject* Recorder::data(PyObject* caller_name, double tick) {
     set(d, "results", f.results);
     set(d, "bytes", note.bytes);
     set(d, "layout", text(note.layout));
-    set(d, "result", text(note.result));
-    set(d, "result_bytes", note.result_bytes);
-    set(d, "taken", note.taken);
-    for (auto& s : note.sources) append(sources, Owned(Py_BuildValue("(III)", s.argument, s.back, s.op)));
+    for (auto& r : note.results) append(known, Owned(Py_BuildValue("(NKI)", text(r.layout).release(), r.bytes, r.taken)));
+    set(d, "known_results", std::move(known));
+    for (auto& s : note.sources) append(sources, Owned(Py_BuildValue("(IIII)", s.argument, s.back, s.op, s.output)));
     set(d, "sources", std::move(sources));
     append(operations, d);
   }

@@ -24,7 +24,7 @@ enum class OpKind : uint32_t { Call = 0, Create, Task, Put };
 constexpr uint32_t kOpKindBits = 2;
 enum class SegmentEnd : uint32_t { Get = 0, Wait, TaskEnd };
 constexpr uint32_t kOlder = UINT32_MAX;  // SourceNote::back: so far back that it is not told, or another process's
-constexpr uint32_t kLater = 31;          // OpNote::taken: results taken up to so many segments later are told apart
+constexpr uint32_t kLater = 31;          // ResultNote::taken: results taken up to so many segments later are told apart
 
 struct OpKey {
   uint64_t target;       // uid of the actor or of the function's object; 0 for put
@@ -68,16 +68,25 @@ struct SourceNote {
   uint32_t argument;
   uint32_t back;  // 0 this segment, 1 the one before …; or kOlder
   uint32_t op;
+  uint32_t output;  // which of its results
+};
+// A result, once the caller has got it.
+struct ResultNote {
+  std::string layout;
+  uint64_t bytes = 0;
+  uint32_t taken = 0;  // bit k: the caller has got it at the end of the k-th segment after that of the operation; bit kLater: later
 };
 // Further facts about an operation, for the user. They are made once: for the first operations when they are recorded, for others when they occur
 // again, so that a program that never repeats does not pay for them.
 struct OpNote {
   uint64_t bytes = 0;
   std::string layout;  // of the arguments
-  std::string result;  // of the result, once the caller has read one
-  uint64_t result_bytes = 0;
   std::vector<SourceNote> sources;
-  uint32_t taken = 0;  // bit k: the caller has got the result at the end of the k-th segment after this one; bit kLater: later
+  std::vector<ResultNote> results;  // by output; as many as the caller has got
+  ResultNote& result(uint32_t output) {
+    if (results.size() <= output) results.resize(output + 1);
+    return results[output];
+  }
 };
 
 struct SegmentNote {
