@@ -44,7 +44,7 @@ MODULES = {
     ),
     "reactor": (
         "reactor",
-        "reactor.graph",
+        "reactor.model.graph",
         "reactor.placement",
         "reactor.program",
         "reactor.record",

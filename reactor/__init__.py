@@ -8,7 +8,7 @@ _NAMES = {
     "reactor.model.declaring": ("Action", "Input", "Mode", "Output", "PhysicalAction", "Reactor", "Timer", "reaction"),
     "reactor.model.elements": ("RESET", "SHUTDOWN", "STARTUP"),
     "reactor.model.time": ("FOREVER", "Tag", "minutes", "msec", "nsec", "sec", "usec"),
-    "reactor.model.graph": ("CausalityError", "GraphError"),
+    "reactor.model.levels": ("CausalityError", "GraphError"),
     "reactor.execution.errors": ("ReactionError",),
     "reactor.program": ("Program", "run"),
 }

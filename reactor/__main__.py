@@ -9,14 +9,14 @@ import threading
 import time as clock
 import traceback
 
+from reactor.declared import PLACEMENTS
 from reactor.execution.errors import ReactionError, WorkerError
 from reactor.lf.errors import CodeError, LFError
 from reactor.lf.instantiating import load
 from reactor.lf.target import SETTINGS
 from reactor.model import time
-from reactor.model.graph import GraphError
+from reactor.model.levels import GraphError
 from reactor.program import Program
-from reactor.schedule import PLACEMENTS
 
 
 def _options(arguments):
@@ -47,7 +47,7 @@ def _options(arguments):
         type=_drawing,
         help="write a drawing of the program to FILE (.txt, .mmd, .dot or .html) instead of running it; -: print it as text",
     )
-    parser.add_argument("--schedule", action="store_true", help="print the schedule instead of running the program")
+    parser.add_argument("--plan", action="store_true", help="print the plan instead of running the program")
     parser.add_argument(
         "--delays", type=int, metavar="SEED", help="sleep up to a millisecond before each reaction, to find races"
     )
@@ -65,8 +65,8 @@ def main(arguments=None):
         if options.delays is not None:
             settings["before_reaction"] = _delays(options.delays)
         program = Program(top, placement=options.placement, trace=bool(options.trace), **settings)
-        if options.schedule:
-            print(program.schedule)
+        if options.plan:
+            print(program.plan)
             return 0
         if options.graph:
             return _draw(program, options.graph)

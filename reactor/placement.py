@@ -1,15 +1,15 @@
-"""Groups actors that share a process, by measurements of an earlier run. Pure functions over plain data."""
+"""The choice of a worker for each of many reactors or actors. Pure functions over plain data."""
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
 from reactor.record import CREATION
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
     from reactor.record import Recording
 
@@ -78,13 +78,28 @@ def group(measured: Measured, workers: int, without: Collection[str] = ()) -> li
     measured = Measured({actor: s for actor, s in measured.seconds.items() if actor not in without}, measured.traffic)
     order = {actor: i for i, actor in enumerate(measured.seconds)}
     together = _clusters(measured, sum(measured.seconds.values()) / workers * SLACK, order)
-    groups, loads = [[] for _ in range(workers)], [0.0] * workers
-    # Longest first, each to the worker with the least time; if several have the same time, to the one with the fewest actors.
-    for cluster in sorted(together, key=lambda c: (-_seconds(measured, c), order[c[0]])):
-        k = min(range(workers), key=lambda k: (loads[k], len(groups[k]), k))
+    together.sort(key=lambda c: (-_seconds(measured, c), order[c[0]]))  # longest first
+    groups = [[] for _ in range(workers)]
+    for cluster, k in zip(together, balance((({"s": _seconds(measured, c)}, len(c)) for c in together), workers)):
         groups[k] += cluster
-        loads[k] += _seconds(measured, cluster)
     return [sorted(actors, key=order.get) for actors in groups]  # pyright: ignore[reportArgumentType, reportCallIssue]
+
+
+def balance(loads: Iterable[tuple[Mapping[Hashable, float], int]], workers: int) -> list[int]:
+    """The worker of each item, chosen one after the other: the one with the least load of the kinds that the item has; of several, the one with the
+    fewest parts.
+
+    Arguments:
+        loads: for each item ({kind of load: amount}, number of its parts). Only loads of one kind are at the same time: of one level, say.
+    """
+    load, parts = [Counter() for _ in range(workers)], [0] * workers
+    chosen = []
+    for mine, count in loads:
+        k = min(range(workers), key=lambda k: (sum(load[k][kind] for kind in mine), parts[k], k))
+        load[k].update(mine)  # pyright: ignore[reportArgumentType]  a Counter takes floats, too
+        parts[k] += count
+        chosen.append(k)
+    return chosen
 
 
 def least_loaded(actors: Sequence[int]) -> int:

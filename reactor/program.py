@@ -8,24 +8,24 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from reactor import codec
+from reactor.declared import graph_of, plan_of
 from reactor.execution import sending
 from reactor.execution.loading import uncollected
 from reactor.execution.loop import Loop
 from reactor.execution.part import bind
 from reactor.execution.tracing import Trace
 from reactor.model import declaring
-from reactor.schedule import compile_schedule
-from reactor.schedule.placing import HERE
+from reactor.plan import HERE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
     from typing import TypedDict
 
+    from reactor.declared import Placement
     from reactor.model.elements import Instance
     from reactor.model.graph import Graph
-    from reactor.schedule import Schedule
-    from reactor.schedule.placing import Placement
+    from reactor.plan import Plan
     from typing_extensions import Unpack
 
     class Settings(TypedDict, total=False):
@@ -57,7 +57,7 @@ class Program:
         during: called with the executor; what it returns is entered (`with`) while the program runs.
 
     Attributes:
-        schedule: the Schedule that is executed; prints itself.
+        plan: the Plan that is executed; prints itself.
         graph: its Graph, for `reactor.draw`.
         trace: the Trace of the run, or None.
 
@@ -87,16 +87,14 @@ class Program:
             if placement != "inline":
                 with sending.refusing():
                     self._recipe = source or codec.pickled(self.top)
-            self.schedule: Schedule
-            self.schedule, self._wiring = compile_schedule(self.top, placement, workers or os.cpu_count() or 1)
+            self.plan: Plan
+            self.plan, self._wiring = plan_of(self.top, placement, workers or os.cpu_count() or 1)
         self.trace: Trace | None = Trace() if trace else None
         self._during = during or nullcontext
         self._settings = {"timeout": timeout, "fast": fast, "keepalive": keepalive, "before_reaction": before_reaction}
 
     @cached_property
     def graph(self) -> Graph:
-        from reactor.schedule.drawing import graph_of
-
         return graph_of(self.top, self._wiring)
 
     def run(self) -> None:
@@ -106,17 +104,15 @@ class Program:
             ReactionError: a reaction raised; the program ended at that tag.
         """
         if self._recipe is None:
-            loop = Loop(self.top, self.schedule, self._wiring, trace=self.trace, **self._settings)
+            loop = Loop(self.top, self.plan, self._wiring, trace=self.trace, **self._settings)
         else:
             from reactor.execution.workers import WorkersLoop
 
             how = {"recipe": self._recipe, "placement": self._placement, **self._settings}
-            loop = WorkersLoop(self.top, self.schedule, self._wiring, trace=self.trace, **how)
+            loop = WorkersLoop(self.top, self.plan, self._wiring, trace=self.trace, **how)
         bind(self.top, self._wiring, loop)
         here = {
-            reaction.instance
-            for reaction in self._wiring.reactions
-            if self.schedule.steps[reaction.index].worker == HERE
+            reaction.instance for reaction in self._wiring.reactions if self.plan.steps[reaction.index].worker == HERE
         }
         for instance in self.top.walk():
             if instance.make_state and (instance in here or self._recipe is None):

@@ -1,7 +1,7 @@
 """The recording of a run: operations in segments, and segments in the order in which they followed each other.
 
 A caller's operations between two points where it waits are one segment. These classes are the plain data that the
-recorder hands over; the graph (`reactor.graph`) is computed from them.
+recorder hands over; the graph (`reactor.recorded`) is computed from them.
 """
 
 from __future__ import annotations

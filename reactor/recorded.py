@@ -9,9 +9,9 @@ g on B, the result of that back to f on A), the connection that closes the cycle
 from __future__ import annotations
 
 from collections import Counter, defaultdict
+from dataclasses import dataclass
 
-from reactor import graph as g
-from reactor.flow import predecessors, uses
+from reactor.model import graph as g
 from reactor.record import PICKLE, WAITS
 
 TYPE_CHECKING = False  # like that of typing, without the import
@@ -88,7 +88,7 @@ class _Callers:
 
     def __init__(self, recording):
         self.segments = recording.segments
-        self.before = predecessors(recording)
+        self.before = _predecessors(recording)
         self.known = {}  # qualified name of a reaction that some operation calls: (reactor, name)
         for segment in recording.segments:
             for operation in segment.operations:
@@ -160,7 +160,7 @@ def _wires(recording, callers, reactors):
             reactors[owner].reactions[reaction].effects[name] = None
         return name
 
-    used = uses(recording)
+    used = _uses(recording)
     wires = {}
 
     def wire(segment, writer, name, reader, port, delay, site, count=1):
@@ -259,3 +259,64 @@ def _reached(after, start):
                 seen.add(following)
                 left.append(following)
     return seen
+
+
+@dataclass(frozen=True)
+class _Use:
+    """One use of a result: by argument `argument` of operation `operation` of segment `segment`, `back` segments later.
+
+    `operation` is None if the caller itself gets the result at the end of that segment.
+    """
+
+    segment: int
+    operation: int | None
+    argument: int
+    back: int
+
+
+def _uses(recording):
+    """{(segment, operation, output): [_Use, ...]} over all results and puts of `recording`, in order of use.
+
+    If the recording does not contain the results that the end of a segment asked for, all results of that segment that no operation uses are
+    assumed.
+    """
+    before = _predecessors(recording)
+    found = defaultdict(list)
+
+    def add(i, k, argument, source):
+        if source.kind not in ("operation", "put"):
+            return
+        for producer in _back(before, i, -source.segment):
+            operations = recording.segments[producer].operations
+            if source.operation < len(operations) and source.output < len(operations[source.operation].results):
+                found[producer, source.operation, source.output].append(_Use(i, k, argument, -source.segment))
+
+    for i, segment in enumerate(recording.segments):
+        for k, operation in enumerate(segment.operations):
+            for argument, source in enumerate(operation.sources):
+                add(i, k, argument, source)
+        for argument, source in enumerate(segment.gets or ()):
+            add(i, None, argument, source)
+    for i, segment in enumerate(recording.segments):
+        if segment.gets is None and segment.ends in WAITS:
+            for k, operation in enumerate(segment.operations):
+                for output in range(len(operation.results)):
+                    if not operation.is_put and (i, k, output) not in found:
+                        found[i, k, output].append(_Use(i, None, k, 0))
+    return dict(found)
+
+
+def _predecessors(recording):
+    """{segment: the segments that it has followed}"""
+    before = defaultdict(set)
+    for i, j in recording.successors:
+        before[j].add(i)
+    return before
+
+
+def _back(before, segment, steps):
+    """The segments from which `segment` is reached in `steps` steps."""
+    reached = {segment}
+    for _ in range(steps):
+        reached = {earlier for one in reached for earlier in before.get(one, ())}
+    return sorted(reached)

@@ -18,7 +18,7 @@ _MOST = 3
 
 
 @dataclass(frozen=True)
-class Step:
+class TimedCall:
     """One call of a round, in seconds since the wait before.
 
     Attributes:
@@ -43,7 +43,7 @@ class Round:
     Attributes:
         segment: its Segment.
         total, own: from the wait before to the end of its own; what the caller's own code takes of that.
-        steps: a Step for each call, in the order of the calls.
+        steps: a TimedCall each, in the order of the calls.
 
     The recording has the means of calls, and not when they ran. So each call is taken to be made when its share of the caller's own code has run,
     and begins as soon as its arguments are there and its process is free. Waits for a core, wake-ups and the passing of values are in `total`
@@ -53,10 +53,10 @@ class Round:
     segment: Segment
     total: float
     own: float
-    steps: tuple[Step, ...]
+    steps: tuple[TimedCall, ...]
 
     @property
-    def path(self) -> tuple[Step, ...]:
+    def path(self) -> tuple[TimedCall, ...]:
         """The calls that run one after the other because one needs the result of the other or the same actor, and take longest."""
         return tuple(step for step in self.steps if step.on_path)
 
@@ -82,7 +82,7 @@ def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[
     """The Round of a segment. `measured` and `workers` are those of its Recording; tasks run in as many processes as there are `cores`."""
     mean = {name: t.seconds / t.calls for name, t in measured.items() if t.calls and t.seconds is not None}
     total, own = segment.seconds / segment.runs, max(segment.seconds - segment.waited, 0.0) / segment.runs
-    steps: dict[int, Step] = {}
+    steps: dict[int, TimedCall] = {}
     ends: list[float] = []  # of each operation
     # Of each operation: the longest chain to its end, and the operation before it there.
     chains: list[tuple[float, int | None]] = []
@@ -100,7 +100,7 @@ def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[
             lane = _lane(operation, workers, free, cores)
             start = max(start, free.get(lane, 0.0))
             free[lane] = start + took
-            steps[k] = Step(operation.name, operation.site, lane, start, start + took, False)
+            steps[k] = TimedCall(operation.name, operation.site, lane, start, start + took, False)
             if "#" in operation.target:
                 actors[operation.target] = k
         ends.append(start + took)

@@ -60,5 +60,5 @@ class Main(Reactor):
 
 if __name__ == "__main__":
     program = Program(Main, timeout=sec(0.5), fast=True)
-    print(program.schedule)
+    print(program.plan)
     program.run()

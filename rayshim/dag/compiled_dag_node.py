@@ -8,10 +8,13 @@ from collections import deque
 from typing import TYPE_CHECKING, Any
 
 from reactor import _core
+from reactor.execution.stages import cut
+from reactor.plan import flow, make, worker_of_each_reactor
 
 from rayshim.api.control import kill
 from rayshim.calls.refs import ObjectRef
-from rayshim.dag import dag_node, plan
+from rayshim.dag import dag_node
+from rayshim.dag.calls import PLAIN, calls
 from rayshim.dag.context import DAGContext
 from rayshim.dag.reading import read
 from rayshim.dag.results import Results
@@ -89,15 +92,17 @@ class CompiledDAG:
         from rayshim.dag import constants
 
         profile = constants.RAY_CGRAPH_ENABLE_PROFILING
-        built = plan.make(self._graph.operations, self._graph.outputs, separate=profile)
-        actors = list(built.stages)
+        self._plan = make(flow(self._graph.steps), worker_of_each_reactor, self._graph.outputs, by_level=False)
+        stages = cut(self._plan, separate=profile)
+        actors = list({step.worker: step.reactor for step in self._plan.steps}.values())  # in the order of the workers
         installed = _core.get(
-            [actor.__dag_stage__.remote(None, built.stages[actor], profile) for actor in actors], None
+            [actor.__dag_stage__.remote(None, found, profile) for actor, found in zip(actors, stages.stages)],  # pyright: ignore[reportAttributeAccessIssue]
+            None,
         )
         keys = dict(zip(actors, installed))  # pyright: ignore[reportArgumentType, reportCallIssue]
         self._keys = {actor: key for actor, (key, _) in keys.items()}
-        self._inputs, self._outputs, self._places = built.inputs, built.outputs, built.places
-        self._calls = [_started(call, *keys[call.actor]) for call in built.calls]
+        self._inputs, self._outputs, self._places = stages.inputs, stages.outputs, stages.places
+        self._calls = [_started(call, *keys[call.actor]) for call in calls(self._plan, stages, separate=profile)]
 
     # ---- what Ray's own objects of this kind have
 
@@ -152,9 +157,9 @@ class CompiledDAG:
         self._check_inputs(args, kwargs)
         self._make_room()
         places: list[Any] = [None] * self._places
-        for part, place, calls in self._inputs:
+        for part, place, takers in self._inputs:
             value = args[0] if part is None else args[part] if isinstance(part, int) else kwargs[part]
-            places[place] = _to_send(value, calls)
+            places[place] = _to_send(value, takers)
         self._attempts += 1
         for remote, is_stage, arguments, fills, keywords, gives in self._calls:
             given = arguments[:]
@@ -307,20 +312,27 @@ dag_node.compiler = CompiledDAG
 
 def _started(call, key, concurrent):
     """The data of a call for the loop of `_submit`: (remote, whether it runs a stage, arguments, fills, keywords, places of the results)."""
-    if call.method is not None and not (concurrent or call.actor._info.is_async):
+    if call.method and not (concurrent or call.actor._info.is_async):
         method = getattr(call.actor, call.method)
-        return method.with_results(call.results).remote, False, call.arguments, call.fills, call.keywords, call.gives
-    method = call.actor.__dag_stage__.with_results(call.results)
+        return (
+            method.with_results(len(call.gives)).remote,
+            False,
+            list(call.arguments),
+            call.fills,
+            call.keywords,
+            call.gives,
+        )
+    method = call.actor.__dag_stage__.with_results(len(call.gives))
     fills = list(enumerate(call.takes, 3))
     return method.remote, True, [key, call.stage, None] + [None] * len(fills), fills, {}, call.gives
 
 
-def _to_send(value, calls):
-    """The form in which `calls` calls get this input. A large value is stored once for all of them. A ref is treated as a value: it is stored, too, and
+def _to_send(value, takers):
+    """The form in which `takers` calls get this input. A large value is stored once for all of them. A ref is treated as a value: it is stored, too, and
     the calls get the ref itself."""
     if isinstance(value, ObjectRef):
         return _core.put_recorded(value)
-    if calls < 2 or isinstance(value, plan.PLAIN) and not (isinstance(value, (str, bytes)) and len(value) > _SHORT):
+    if takers < 2 or isinstance(value, PLAIN) and not (isinstance(value, (str, bytes)) and len(value) > _SHORT):
         return value
     return _core.put_recorded(value)
 

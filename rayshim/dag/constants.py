@@ -9,5 +9,5 @@ IS_CLASS_METHOD_OUTPUT_KEY = "is_class_method_output"
 COLLECTIVE_OPERATION_KEY = "collective_operation"
 DAGNODE_TYPE_KEY = "__dag_node_type__"
 
-# Read when a graph is compiled: if set, its actors record the times of their operations, see `stages.OperationRecord`.
+# Read when a graph is compiled: if set, its actors record the times of their operations, see `OperationRecord` in rayshim/worker/stages.py.
 RAY_CGRAPH_ENABLE_PROFILING = os.environ.get("RAY_CGRAPH_ENABLE_PROFILING", "0") == "1"

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from reactor.draw.dot import digraph, quoted
+
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
 from rayshim.errors.user_code import at
 
 if TYPE_CHECKING:
-    from rayshim.dag.reading import Graph
+    from rayshim.dag.reading import ReadGraph
 
 _WIDTH = 30  # of a column of the text
 
 
-def drawn(graph: Graph, filename: str, format: str, view: bool, channel_details: bool) -> str:
+def drawn(graph: ReadGraph, filename: str, format: str, view: bool, channel_details: bool) -> str:
     """See `CompiledDAG.visualize`."""
     if format == "ascii":
         text = _text(graph)
@@ -120,14 +122,14 @@ def _between(upper, lower, edges):
 
 
 def _dot(graph, channel_details):
-    lines = ["digraph compiled_graph {", "  rankdir=TB;"]
+    lines = ["rankdir=TB;"]
     for i, node in enumerate(graph.nodes):
         shape = "rectangle" if isinstance(node, (InputNode, InputAttributeNode, MultiOutputNode)) else "oval"
-        label = _long(node).replace('"', '\\"')
-        lines.append(f'  {i} [label="Task {i}\\n{label}", shape={shape}];')
+        label = quoted(f"Task {i}\n{_long(node)}")
+        lines.append(f"{i} [label={label}, shape={shape}];")
     for i, j in _edges(graph):
         here, there = graph.nodes[i]._get_actor_handle(), graph.nodes[j]._get_actor_handle()
         how = "stays in the actor" if here is not None and here == there else "shared memory"
-        label = f' [label="{how}"]' if channel_details else ""
-        lines.append(f"  {i} -> {j}{label};")
-    return "\n".join([*lines, "}"])
+        attributes = f' [label="{how}"]' if channel_details else ""
+        lines.append(f"{i} -> {j}{attributes};")
+    return digraph("compiled_graph", lines)

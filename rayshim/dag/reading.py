@@ -1,9 +1,11 @@
-"""Reads a graph for compiling: finds its nodes, checks whether it can be compiled, and lists its operations. Makes no call."""
+"""Reads a graph for compiling: finds its nodes, checks whether it can be compiled, and makes its steps. Makes no call."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
+
+from reactor.plan import INPUT, Constant, Step, Value
 
 from rayshim.dag.class_node import ClassMethodNode
 from rayshim.dag.collective_node import CollectiveOutputNode
@@ -11,24 +13,25 @@ from rayshim.dag.dag_node import DAGNode
 from rayshim.dag.function_node import FunctionNode
 from rayshim.dag.input_node import InputAttributeNode, InputNode
 from rayshim.dag.output_node import MultiOutputNode
-from rayshim.dag.plan import Constant, Operation, Value
 from rayshim.errors.user_code import at
 
 _MIXED_INPUT = "All tasks must either use InputNode() directly, or they must index to specific args or kwargs."
 
 
 @dataclass
-class Graph:
+class ReadGraph:
+    """A graph of nodes, read."""
+
     nodes: list[DAGNode]  # in the order in which they are numbered in drawings
-    operations: list[Operation]  # in the order in which they were bound
+    steps: list[Step]  # in the order in which they were bound
     outputs: list[Value]
     returns_list: bool
     positional: int  # how many positional arguments an execution has
     keywords: list[str]  # names of its keyword arguments
 
 
-def read(output: DAGNode) -> Graph:
-    """The Graph of `output` and all nodes connected to it.
+def read(output: DAGNode) -> ReadGraph:
+    """The ReadGraph of `output` and all nodes connected to it.
 
     If the graph cannot be compiled, raises ValueError with the node and the reason, or NotImplementedError if the graph contains a task.
     """
@@ -46,11 +49,13 @@ def read(output: DAGNode) -> Graph:
     positional, keywords = _inputs(nodes)
     _check_unused_parts(nodes, output)
     _check_leaves(nodes, output)
-    operations = [_operation(n) for n in sorted(_calls(nodes), key=lambda n: n._number)]
-    _check_inputs(operations, nodes)
+    calls = sorted(_calls(nodes), key=lambda n: n._number)
+    position = {node: k for k, node in enumerate(calls)}
+    steps = [_step(node, position) for node in calls]
+    _check_inputs(steps, calls)
     if not returns_list:
         nodes.append(MultiOutputNode(ends))
-    return Graph(nodes, operations, [_value(end) for end in ends], returns_list, positional, keywords)
+    return ReadGraph(nodes, steps, [_value(end, position) for end in ends], returns_list, positional, keywords)
 
 
 def _calls(nodes):
@@ -124,42 +129,39 @@ def _check_leaves(nodes, output):
         )
 
 
-def _check_inputs(operations, nodes):
-    by_number = {node._number: node for node in nodes}
-    for operation in operations:
-        if not operation.inputs:
+def _check_inputs(steps, calls):
+    for step, node in zip(steps, calls):
+        if not step.inputs:
             raise ValueError(
                 "Compiled DAGs require each task to take a ray.dag.InputNode or at least one other DAGNode as an input. "
-                f"Invalid task node:\n{by_number[operation.number]}\nPlease bind the task to proper DAG nodes. ({at('experimental_compile')})"
+                f"Invalid task node:\n{node}\nPlease bind the task to proper DAG nodes. ({at('experimental_compile')})"
             )
 
 
-def _operation(node):
+def _step(node, position):
     parts: list[Any] = [
         n.output_idx for n in node._downstream_nodes if isinstance(n, ClassMethodNode) and n.class_method_call is node
     ]
-    outputs = tuple(Value(node._number, part) for part in sorted(parts)) or (Value(node._number, None),)
+    stores = tuple(Value(position[node], part) for part in sorted(parts)) or (Value(position[node]),)
     method, arguments = node.get_method_name(), node.get_args()
     if isinstance(node, CollectiveOutputNode):
         method, arguments = node.collective_op.of(node)
-    given = tuple(_value(a) if isinstance(a, DAGNode) else Constant(a) for a in arguments)
-    return Operation(
-        node._number,
-        node._get_actor_handle(),
-        method,
-        node.get_method_name(),
-        given,
-        node.get_kwargs(),
-        outputs,
-        node._get_bind_index(),  # pyright: ignore[reportArgumentType]
+    return Step(
+        reactor=node._get_actor_handle(),
+        reaction=method,
+        arguments=tuple(_value(a, position) if isinstance(a, DAGNode) else Constant(a) for a in arguments),
+        stores=stores,
+        name=node.get_method_name(),
+        keywords=node.get_kwargs(),
+        bind_index=node._get_bind_index(),  # pyright: ignore[reportArgumentType]
     )
 
 
-def _value(node):
+def _value(node, position):
     if isinstance(node, InputNode):
-        return Value(-1, None)
+        return Value(INPUT)
     if isinstance(node, InputAttributeNode):
-        return Value(-1, node.key)
+        return Value(INPUT, node.key)
     if node.is_class_method_output:
-        return Value(node.class_method_call._number, node.output_idx)
-    return Value(node._number, None)
+        return Value(position[node.class_method_call], node.output_idx)
+    return Value(position[node])

@@ -14,7 +14,7 @@ from reactor.record import Divergence
 
 if TYPE_CHECKING:
     from reactor.draw.timings import Timings
-    from reactor.graph import Graph
+    from reactor.model.graph import Graph
     from reactor.record import Recording
 
 _COUNTS = (

@@ -32,7 +32,6 @@ LAYERS = (
     ("reactor.program",),
     ("reactor.execution",),
     ("reactor.lf",),
-    ("reactor.schedule",),
     ("reactor.runtime",),
     ("reactor.draw",),
     ("reactor",),

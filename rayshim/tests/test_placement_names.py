@@ -1,6 +1,6 @@
 """The names of the placements stand in three places, which must have the same ones."""
 
-from reactor.schedule.placing import PLACEMENTS
+from reactor.declared import PLACEMENTS
 
 from rayshim.placement import kinds
 

@@ -91,7 +91,7 @@ def test_the_second_result_of_a_call_is_told_apart_from_the_first():
 def test_a_result_that_is_sent_on_and_read_has_its_own_layout_and_bytes():
     env, other = Env.remote(), Env.remote()
     for _ in range(3):
-        one, many = env.both.remote()
+        _one, many = env.both.remote()
         total = other.total.remote(many)
         assert ray.get([total, many])[0] == 0.0
     segment = of_driver(recorded())[-1]

@@ -108,12 +108,16 @@ class _GraphStages:
             raise RayChannelError(
                 "execute() of a compiled graph: the actor has been restarted since the graph was compiled. Compile it again"
             )
-        return self._graphs[key].run(stage, execution, taken, self)
+        given = self._graphs[key].run(stage, execution, taken)
+        if isinstance(given, list):
+            return given[0] if len(given) == 1 else given
+        self.__name__ = given.step.name
+        raise given.error
 
     def _bring(self, stages, profile):
         from rayshim.worker import concurrency
-        from rayshim.worker.stages import Graph
+        from rayshim.worker.stages import stages_of
 
         self._last_graph += 1
-        self._graphs[self._last_graph] = Graph(self.__self__, stages, profile)
+        self._graphs[self._last_graph] = stages_of(self.__self__, stages, profile)
         return self._last_graph, concurrency.is_concurrent()

@@ -9,6 +9,8 @@ from reactor.draw.text import delay_text
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from reactor.draw.timings import Timings
     from reactor.model.graph import Graph
 
@@ -23,33 +25,30 @@ def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD
     """DOT text for `dot`; a node's colour is its share of the time in `timings`, a Timings; dashed arrows are delayed."""
     drawn = picture(graph, timings, fold)
     lines = [
-        "digraph reactors {",
-        '  graph [rankdir=LR, newrank=true, ranksep=0.9, nodesep=0.22, pad=0.3, bgcolor="transparent", '  # noqa: ISC004
+        'graph [rankdir=LR, newrank=true, ranksep=0.9, nodesep=0.22, pad=0.3, bgcolor="transparent", '  # noqa: ISC004
         f'fontname="{FONT}", fontsize=12, fontcolor="{INK}"];',
-        f'  node [shape=box, style="rounded,filled", color="{LINE}", fillcolor="#ffffff", fontname="{FONT}", fontsize=11, '  # noqa: ISC004
+        f'node [shape=box, style="rounded,filled", color="{LINE}", fillcolor="#ffffff", fontname="{FONT}", fontsize=11, '  # noqa: ISC004
         f'fontcolor="{INK}", margin="0.1,0.04"];',
-        f'  edge [color="{EDGE}", fontname="{FONT}", fontsize=9, fontcolor="{MUTED}", arrowsize=0.6, penwidth=1.1];',
+        f'edge [color="{EDGE}", fontname="{FONT}", fontsize=9, fontcolor="{MUTED}", arrowsize=0.6, penwidth=1.1];',
     ]
     for group in drawn.groups:
         fill = _KINDS.get(group.kind, "#f6f7f8")
         lines += [
-            f"  subgraph cluster_{group.id} {{",
-            f'    id="{group.id}"; label=<<B>{escape(group.title)}</B>>; labeljust=l; style="rounded,filled"; '  # noqa: ISC004
-            f'color="{LINE}"; fillcolor="{fill}"; margin=12; tooltip={_quoted(f"{group.name}  {group.site}")};',
-            *(f"    {_node(node)}" for node in group.nodes),
-            "  }",
+            f"subgraph cluster_{group.id} {{",
+            f'  id="{group.id}"; label=<<B>{escape(group.title)}</B>>; labeljust=l; style="rounded,filled"; '  # noqa: ISC004
+            f'color="{LINE}"; fillcolor="{fill}"; margin=12; tooltip={quoted(f"{group.name}  {group.site}")};',
+            *(f"  {_node(node)}" for node in group.nodes),
+            "}",
         ]
     for level, nodes in enumerate(drawn.levels):
         heading = (
             f'level{level} [id="level{level}", shape=plaintext, style="", label="level {level}", fontcolor="{MUTED}"]'
         )
-        lines.append(f"  {{rank=same; {heading}; " + "; ".join(node.id for node in nodes) + "}")
+        lines.append(f"{{rank=same; {heading}; " + "; ".join(node.id for node in nodes) + "}")
     if len(drawn.levels) > 1:  # keeps the ranks apart where no arrow does
-        lines.append(
-            "  " + " -> ".join(f"level{level}" for level in range(len(drawn.levels))) + " [style=invis, weight=10];"
-        )
-    lines += [f"  {_edge(arrow, a, drawn.unit)}" for a, arrow in enumerate(drawn.arrows)]
-    return "\n".join([*lines, "}"])
+        lines.append(" -> ".join(f"level{level}" for level in range(len(drawn.levels))) + " [style=invis, weight=10];")
+    lines += [_edge(arrow, a, drawn.unit) for a, arrow in enumerate(drawn.arrows)]
+    return digraph("reactors", lines)
 
 
 def _node(node):
@@ -59,14 +58,14 @@ def _node(node):
     label = f'<<TABLE BORDER="0" CELLBORDER="0" CELLSPACING="0" CELLPADDING="1">{rows}</TABLE>>'
     fill = next(colour for least, colour in SHARES if (node.share or 0) >= least)
     tooltip = "\n".join(filter(None, (f"{node.group}.{node.name}", f"level {node.level}", node.site, node.timing)))
-    return f'{node.id} [id="{node.id}", label={label}, fillcolor="{fill}", tooltip={_quoted(tooltip)}];'
+    return f'{node.id} [id="{node.id}", label={label}, fillcolor="{fill}", tooltip={quoted(tooltip)}];'
 
 
 def _edge(arrow, number, unit):
     later = delay_text(arrow.delay, unit)
     more = len(arrow.details) - _MOST_DETAILS
     details = (*arrow.details[:_MOST_DETAILS], f"and {more:,} more" if more > 0 else "", later)
-    tooltip = _quoted("\n".join(filter(None, details)))
+    tooltip = quoted("\n".join(filter(None, details)))
     attributes = [f'id="e{number}"', f"tooltip={tooltip}", f"labeltooltip={tooltip}"]
     attributes.append(f'class="from-{arrow.source.id} to-{arrow.target.id}"')
     if arrow.short:
@@ -76,5 +75,11 @@ def _edge(arrow, number, unit):
     return f"{arrow.source.id} -> {arrow.target.id} [{', '.join(attributes)}];"
 
 
-def _quoted(text):
+def digraph(name: str, lines: Iterable[str]) -> str:
+    """DOT text with these lines."""
+    return "\n".join([f"digraph {name} {{", *(f"  {line}" for line in lines), "}"])
+
+
+def quoted(text: str) -> str:
+    """A string of DOT."""
     return '"' + text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n") + '"'

@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reactor.rounds import Round, Step
+    from reactor.rounds import Round, TimedCall
 
 _MOST = 16  # lanes drawn of a round
 _COLUMNS = 60  # of the text's bars
@@ -23,7 +23,7 @@ _OWN, _WAIT, _STEP, _PATH, _INK, _MUTED = "#829ab1", "#e4e7eb", "#bcd4ec", "#f4b
 @dataclass(frozen=True)
 class Lane:
     name: str
-    steps: tuple[Step, ...]
+    steps: tuple[TimedCall, ...]
 
     @property
     def facts(self) -> str:

@@ -27,7 +27,7 @@ class Loop:
 
     Arguments:
         top: its topmost reactor (model.elements.Instance).
-        schedule, wiring: of schedule.compile_schedule.
+        plan, wiring: of reactor.declared.plan_of.
         timeout: nanoseconds of logical time after which the program ends; None: when nothing is left to do.
         fast: do not wait for the physical clock.
         keepalive: wait for physical actions when nothing else is left; None: if the program has one.
@@ -36,9 +36,9 @@ class Loop:
     """
 
     def __init__(
-        self, top, schedule, wiring, *, timeout=None, fast=False, keepalive=None, trace=None, before_reaction=None
+        self, top, plan, wiring, *, timeout=None, fast=False, keepalive=None, trace=None, before_reaction=None
     ):
-        self.top, self.schedule, self.wiring = top, schedule, wiring
+        self.top, self.plan, self.wiring = top, plan, wiring
         self.timeout, self.fast, self.trace, self.before_reaction = timeout, fast, trace, before_reaction
         self.events, self.soon, self.ready, self.present, self.later = [], [], [], [], []
         self.found = []  # lists of the channels of multiports that are present, those with any; see loading

@@ -2,13 +2,13 @@
 
 import cloudpickle
 from reactor import _core
+from reactor.declared import plan_of
 from reactor.execution import loading, sending
 from reactor.execution.errors import for_sending
 from reactor.execution.loop import Loop
 from reactor.execution.stored import is_array, is_large, may_change, shape_of
 from reactor.model.declaring import Reactor
 from reactor.model.elements import Multiport, Port, Transition
-from reactor.schedule import compile_schedule
 
 BODY, LATE, TARDY = range(3)
 DONE, RAISED, EXITED = range(3)
@@ -46,12 +46,12 @@ class Part:
             top, _ = load(*recipe)
         else:
             top = cloudpickle.loads(recipe)
-        schedule, wiring = compile_schedule(top, placement, workers)
+        plan, wiring = plan_of(top, placement, workers)
         self._did = []
         self._answers = []  # the last ones: [(index of a reaction, its effects)]
         self._unsent = None  # what `unsent` gives, if a large value of them could not be stored
         self._given = {}  # {(is an action, number): (stored array or bytes that it was given, its shape, its ref)}
-        self._loop = loop = Loop(top, schedule, wiring)
+        self._loop = loop = Loop(top, plan, wiring)
         loop._offset = offset
         loop.trace = _Notes(self)
         loop.request_stop = lambda: self._did.append((STOP, 0, None, None))
@@ -59,7 +59,7 @@ class Part:
         loop.maxwait_changed = lambda federate: self._did.append((MAXWAIT, 0, federate.maxwait, None))
         loop.deadline_changed = lambda deadline: self._did.append((DEADLINE, 0, deadline.limit, None))
         self._ports, self._actions, self._modes, self._instances = elements(top, wiring)
-        mine = set(schedule.of_worker(number))
+        mine = {step.index for step in plan.of_worker(number)}
         bind(top, wiring, loop)
         self._record_effects()
         self._bodies = {

@@ -1,7 +1,7 @@
-"""The executor with workers: this process has the events and the modes, and each reaction runs where the schedule says.
+"""The executor with workers: this process has the events and the modes, and each reaction runs where the plan says.
 
 Each worker gets one message with its ready reactions of a level. When all workers have answered, the values that the reactions have set are applied
-here, in the order of the schedule. So the trace is the same as with one process.
+here, in the order of the plan. So the trace is the same as with one process.
 """
 
 import os
@@ -30,10 +30,10 @@ from reactor.execution.part import (
     elements,
 )
 from reactor.execution.stored import Stored, is_large, of_plain
+from reactor.plan import HERE
 from reactor.runtime import forks, output, plugin
 from reactor.runtime.driver import Driver
 from reactor.runtime.preloading import slow_imports
-from reactor.schedule.placing import HERE
 
 _driver: Driver | None = None  # of the program that this process runs on workers
 _METHODS = sorted(name for name in vars(Part) if not name.startswith("_"))
@@ -43,18 +43,18 @@ _STORE = 1 << 30  # bytes of large values
 class WorkersLoop(Loop):
     """As Loop. `recipe` is what makes the program in a worker; see part.Part."""
 
-    def __init__(self, top, schedule, wiring, *, recipe, placement, **settings):
-        super().__init__(top, schedule, wiring, **settings)
-        self._where = [step.worker for step in schedule.steps]
-        self._levels = [step.level for step in schedule.steps]
+    def __init__(self, top, plan, wiring, *, recipe, placement, **settings):
+        super().__init__(top, plan, wiring, **settings)
+        self._where = [step.worker for step in plan.steps]
+        self._levels = [step.level for step in plan.steps]
         self._gated = list(self.calls)
         self._recipe, self._placement = recipe, placement
         self._ports, self._actions, self._modes, instances = elements(top, wiring)
         ports = {port: number for number, port in enumerate(self._ports)}
         actions = {action: number for number, action in enumerate(self._actions)}
         self._reads = [_reads(wiring, reaction, ports, actions) for reaction in self.reactions]
-        self._seen = [{} for _ in range(schedule.workers)]  # of each worker: {(is an action, number): value it has}
-        self._resets = [[] for _ in range(schedule.workers)]
+        self._seen = [{} for _ in range(plan.workers)]  # of each worker: {(is an action, number): value it has}
+        self._resets = [[] for _ in range(plan.workers)]
         modes = {mode: number for number, mode in enumerate(self._modes)}
         for number, instance in enumerate(instances):
             found = {self._where[reaction.index] for reaction in instance.reactions} - {HERE}
@@ -83,8 +83,8 @@ class WorkersLoop(Loop):
         plugin.install({}, "driver")
         try:
             info = _core.put(None)
-            for number in range(self.schedule.workers):
-                arguments = self._recipe, self._placement, self.schedule.workers, number, self._offset
+            for number in range(self.plan.workers):
+                arguments = self._recipe, self._placement, self.plan.workers, number, self._offset
                 self._workers.append(_Worker(driver, info, number, arguments))
             for ref in [worker.ready() for worker in self._workers]:
                 _wait_for_program(ref)

@@ -16,7 +16,7 @@ from reactor.lf.launching import launchers
 from reactor.lf.members import Filler
 from reactor.lf.names import LFReactor, Names, namespace
 from reactor.model import elements as e
-from reactor.schedule.sharing import changed_attributes
+from reactor.model.sharing import changed_attributes
 
 
 def load(path, folder=None):

@@ -10,7 +10,7 @@ import sys
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, overload
 
 from reactor.model import elements as e
-from reactor.model.graph import GraphError
+from reactor.model.levels import GraphError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -11,34 +11,19 @@ its own reactor; a delayed connection carries its value to a later tag. Built by
 
 from __future__ import annotations
 
-import itertools
 import os
 import sys
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from graphlib import CycleError, TopologicalSorter
+
+from reactor.model.levels import SAME_REACTOR, GraphError, levels
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
 EXTERNAL = ("startup", "shutdown", "outside")  # triggers that are no ports; "outside" is LF's physical action
-
-
-class GraphError(ValueError):
-    """The graph is wrong. Each line of the message has one problem and the line of its declaration."""
-
-
-class CausalityError(GraphError):
-    """Reactions that each need another's output at the same tag.
-
-    `path` is their qualified names, the first one again at the end.
-    """
-
-    def __init__(self, message: str, path: list[str]) -> None:
-        super().__init__(message)
-        self.path = path
 
 
 def _declared_here():
@@ -193,21 +178,15 @@ class Graph:
     @cached_property
     def levels(self) -> dict[str, int]:
         """{qualified name of a reaction: its level}: 0, or one more than the highest that it must run after at one tag."""
-        before = {name: set() for name in self.reactions}
+        before = {name: {} for name in self.reactions}
+        for edge in self.edges:
+            c = edge.connection
+            if c.delay is None:
+                before[edge.target.qualified].setdefault(edge.source.qualified, f"by {c.qualified} ({c.site})")
         for reactor in self.reactors:
             for earlier, later in precedences(reactor.reactions):
-                before[later.qualified].add(earlier.qualified)
-        for edge in self.edges:
-            if edge.connection.delay is None:
-                before[edge.target.qualified].add(edge.source.qualified)
-        try:
-            order = list(TopologicalSorter(before).static_order())
-        except CycleError as error:
-            raise _causality(self, error.args[1]) from None
-        levels = {}
-        for name in order:
-            levels[name] = 1 + max((levels[other] for other in before[name]), default=-1)
-        return {name: levels[name] for name in self.reactions}
+                before[later.qualified].setdefault(earlier.qualified, SAME_REACTOR)
+        return levels(before, lambda name: (name, self.reactions[name].site))
 
     @property
     def depth(self) -> int:
@@ -275,21 +254,6 @@ def _duplicates(kind, elements):
     for name in (name for name, n in count.items() if n > 1):
         declared_at = ", ".join(element.site for element in elements if element.qualified == name)
         yield f"The {kind} {name} is declared {count[name]} times ({declared_at}): give each a name of its own"
-
-
-def _causality(graph, cycle):
-    connections = {}
-    for edge in graph.edges:
-        if edge.connection.delay is None:
-            connections.setdefault((edge.source.qualified, edge.target.qualified), edge.connection)
-    lines = []
-    for name, following in itertools.pairwise(cycle):
-        c = connections.get((name, following))
-        how = f"by {c.qualified} ({c.site})" if c else "declared before it in the same reactor"
-        lines.append(f"  {name} ({graph.reactions[name].site}) comes before {following}, {how}")
-    head = f"Causality cycle {' -> '.join(cycle)}: each needs the other's output at the same tag."
-    advice = "Give one of these connections a delay, or declare the reactions of the reactor in another order."
-    return CausalityError("\n".join([head, *lines, advice]), cycle)
 
 
 def _as_tuples(element, *names):

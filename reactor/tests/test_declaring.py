@@ -68,15 +68,15 @@ def test_trace_of_a_chain():
     ]
 
 
-def test_schedule_prints_levels_and_what_waits():
+def test_a_plan_prints_levels_and_what_waits():
     def connections(self):
         self.connect(self.source.out, self.first.inp)
         self.connect(self.first.out, self.second.inp)
 
-    schedule = Program(container(connections)).schedule
-    assert schedule.levels == ((0,), (1,), (2,))
-    assert [step.waits_for for step in schedule.steps] == [(), (0,), (1,)]
-    assert str(schedule).splitlines()[2].split() == ["#1", "1", "here", "Main.first.hand_on", "Main.first.inp", "#0"]
+    plan = Program(container(connections)).plan
+    assert plan.levels == ((0,), (1,), (2,))
+    assert [step.waits_for for step in plan.steps] == [(), (0,), (1,)]
+    assert str(plan).splitlines()[2].split() == ["#1", "1", "here", "Main.first.hand_on", "Main.first.inp", "#0"]
 
 
 def test_a_causality_loop_is_refused_with_its_path():

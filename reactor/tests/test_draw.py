@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from reactor.draw import dot, html, mermaid, text
 from reactor.draw.picture import picture
 from reactor.draw.timings import Timing, Timings, size
-from reactor.graph import Connection, Graph, Port, Reaction, Reactor
+from reactor.model.graph import Connection, Graph, Port, Reaction, Reactor
 from reactor.record import Recording, Segment
 from reactor.recorded import graph_of
 from reactor.tests.recordings import call, recordings, training

@@ -2,7 +2,8 @@
 
 import pytest
 from hypothesis import given, settings
-from reactor.graph import CausalityError, Connection, Graph, GraphError, Port, Reaction, Reactor, precedences
+from reactor.model.graph import Connection, Graph, Port, Reaction, Reactor, precedences
+from reactor.model.levels import CausalityError, GraphError
 from reactor.record import Operation, Recording, Result, Segment, Source
 from reactor.recorded import graph_of
 from reactor.tests.recordings import call, recordings, training

@@ -218,7 +218,7 @@ def test_federates_have_arguments_of_their_own(placement, tmp_path):
 def test_reactors_that_only_read_an_object_in_their_parameters_have_workers(tmp_path):
     text = """reactor C(l = []) { output o reaction(startup) -> o {= o.set(self.l[0]) =} }
       main reactor(shared = [4]) { c = new[2] C(l = shared) }"""
-    assert [one.worker for one in program(tmp_path, text, placement="isolated").schedule.steps] == [0, 1]
+    assert [one.worker for one in program(tmp_path, text, placement="isolated").plan.steps] == [0, 1]
 
 
 @placements

@@ -106,7 +106,7 @@ def test_exit_ends_the_program_with_its_status(tmp_path):
     assert caught.value.code == 3
 
 
-def test_trace_for_perfetto_graph_and_schedule(tmp_path, capsys):
+def test_trace_for_perfetto_graph_and_plan(tmp_path, capsys):
     text = "target Python\nreactor A { input i reaction(i) {= =} }\nmain reactor { a = new A() reaction(startup) -> a.i {= a.i.set(1) =} }"
     path = written(tmp_path, text)
     assert main([path, "--trace", str(tmp_path / "trace.json")]) == 0
@@ -116,7 +116,7 @@ def test_trace_for_perfetto_graph_and_schedule(tmp_path, capsys):
     ]
     assert main([path, "--graph", "-"]) == 0
     assert "main.a.reaction_1" in capsys.readouterr().out
-    assert main([path, "--schedule"]) == 0
+    assert main([path, "--plan"]) == 0
     assert capsys.readouterr().out.splitlines()[2].split() == ["#1", "1", "here", "main.a.reaction_1", "main.a.i", "#0"]
 
 

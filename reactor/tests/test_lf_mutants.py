@@ -16,9 +16,10 @@ pytest.importorskip("lark")
 
 _LOOP, _LOADING, _MODES = "reactor.execution.loop", "reactor.execution.loading", "reactor.execution.modes"
 _MEMBERSHIP, _FEDERATES = "reactor.execution.membership", "reactor.execution.federates"
-_COMPILING, _WIRING, _INSTANTIATING = (
-    "reactor.schedule.compiling",
-    "reactor.schedule.wiring",
+_PLAN, _DECLARED, _WIRING, _INSTANTIATING = (
+    "reactor.plan",
+    "reactor.declared",
+    "reactor.model.wiring",
     "reactor.lf.instantiating",
 )
 
@@ -26,17 +27,25 @@ _PROCESSOR_TIME, _PATIENCE = 4, 60  # seconds; the programs need less than one
 
 # name: (module, what stands there, what stands there in the mutant)
 MUTANTS = {
-    "reactions in the reverse order": (_COMPILING, "before[later][earlier] = None", "before[earlier][later] = None"),
-    "no order within a reactor": (_COMPILING, "before[later][earlier] = None", "pass"),
-    "no order by what flows": (_COMPILING, "before[reader][writer] = port", "pass"),
+    "reactions in the reverse order": (
+        _DECLARED,
+        "reasons[position[earlier], position[later]] = SAME_REACTOR",
+        "reasons[position[later], position[earlier]] = SAME_REACTOR",
+    ),
+    "no order within a reactor": (
+        _DECLARED,
+        "reasons[position[earlier], position[later]] = SAME_REACTOR",
+        "pass",
+    ),
+    "no order by what flows": (_DECLARED, 'reasons[position[writer], position[reader]] = f"by {port.path}"', "pass"),
     "deadlines do not matter to the order": (
-        _COMPILING,
-        "(deadlines[r], levels[r], order[r])",
-        "(levels[r], order[r])",
+        _PLAN,
+        "(deadline[k], level[k], k)",
+        "(level[k], k)",
     ),
     "deadlines are not handed to what comes before": (
-        _COMPILING,
-        "min(found[earlier], found[reaction])",
+        _PLAN,
+        "min(found[earlier], found[k])",
         "found[earlier]",
     ),
     "after is dropped": (_WIRING, "at_once = first.delay is None and", "at_once = True and"),
@@ -150,8 +159,8 @@ def _first_difference(name, folder):
             _MEMBERSHIP,
             _LOOP,
             _WIRING,
-            _COMPILING,
-            "reactor.schedule",
+            _PLAN,
+            _DECLARED,
             "reactor.program",
         ):
             if module != MUTANTS[name][0]:  # they hold names of the mutated module

@@ -15,7 +15,7 @@ reactor A {{ state n = 0 output out reaction(startup) -> out {{=
 {reaction}
 =}} {more} }}
 main reactor {{ a = new A() b = new A() }}"""
-    workers = {step.worker for step in program(folder, text, placement="isolated").schedule.steps}
+    workers = {step.worker for step in program(folder, text, placement="isolated").plan.steps}
     assert workers in ({-1}, {0, 1})
     return workers == {-1}
 
@@ -64,7 +64,7 @@ def test_a_variable_that_a_reaction_defines_counts(tmp_path):
       made = 1 =} }
       reactor B { input go reaction(go) {= print(made) =} }
       main reactor { a = new A() b = new B() }"""
-    assert {step.worker for step in program(tmp_path, text, placement="isolated").schedule.steps} == {-1}
+    assert {step.worker for step in program(tmp_path, text, placement="isolated").plan.steps} == {-1}
 
 
 def test_a_handler_and_a_method_count_too(tmp_path):

@@ -4,7 +4,7 @@ from collections import defaultdict
 from itertools import pairwise
 
 from reactor.model.elements import EVENTS, Port
-from reactor.model.graph import CausalityError
+from reactor.model.levels import CausalityError
 
 
 class Wiring:
