@@ -6,7 +6,7 @@ import time
 
 from benchmarks.workloads import ACTORS, BATCH, chain, small_actors
 
-SEGMENTS = 200
+RUNS = 200
 CALLS = 10_000
 MANY = 1_000
 # So many actors are started at a time.
@@ -23,16 +23,16 @@ def counter(name):
     return found
 
 
-def count_per_segment(names, segment):
-    """How much the counters grow, together, each time that a segment is replayed."""
-    for _ in range(SEGMENTS // 4):
-        segment()
+def count_per_pattern(names, pattern):
+    """How much the counters grow, together, each time that a pattern is followed."""
+    for _ in range(RUNS // 4):
+        pattern()
 
     def operation():
         before = sum(map(counter, names))
-        for _ in range(SEGMENTS):
-            segment()
-        return (sum(map(counter, names)) - before) / SEGMENTS
+        for _ in range(RUNS):
+            pattern()
+        return (sum(map(counter, names)) - before) / RUNS
 
     return operation, None
 
@@ -43,17 +43,17 @@ WAKE_UPS = ("sleeps",)
 
 def wake_ups_of_barrier(ray):
     actors = small_actors(ray, ACTORS)
-    return count_per_segment(WAKE_UPS, lambda: ray.get([actor.small_value.remote() for actor in actors]))
+    return count_per_pattern(WAKE_UPS, lambda: ray.get([actor.small_value.remote() for actor in actors]))
 
 
 def wake_ups_of_async_calls(ray):
     (actor,) = small_actors(ray, 1)
-    return count_per_segment(WAKE_UPS, lambda: ray.get([actor.small_value.remote() for _ in range(BATCH)]))
+    return count_per_pattern(WAKE_UPS, lambda: ray.get([actor.small_value.remote() for _ in range(BATCH)]))
 
 
 def values_of_chain(ray):
-    segment, _ = chain(ray)
-    return count_per_segment(("values_written", "values_read"), segment)
+    pattern, _ = chain(ray)
+    return count_per_pattern(("values_written", "values_read"), pattern)
 
 
 def distinct_lines(ray):
@@ -62,9 +62,9 @@ def distinct_lines(ray):
     numbers = random.Random(0)
     lines, calls = ["def script(actor, get):"], 0
     while calls < CALLS:
-        segment = range(calls, calls + numbers.randint(1, 64))
-        lines += [" refs = []", *(f" refs.append(actor.small_value_arg.remote({i}))" for i in segment), " get(refs)"]
-        calls = segment.stop
+        pattern = range(calls, calls + numbers.randint(1, 64))
+        lines += [" refs = []", *(f" refs.append(actor.small_value_arg.remote({i}))" for i in pattern), " get(refs)"]
+        calls = pattern.stop
     names = {}
     exec(compile("\n".join(lines), "<script of distinct lines>", "exec"), names)
 
@@ -80,15 +80,15 @@ def random_calls(ray):
     """One call site, but which of 8 actors, and how many calls there are before the next `get`, is random."""
     actors = small_actors(ray, ACTORS)
     numbers = random.Random(0)
-    segments, calls = [], 0
+    patterns, calls = [], 0
     while calls < CALLS:
-        segments.append(numbers.choices(actors, k=numbers.randint(1, 16)))
-        calls += len(segments[-1])
+        patterns.append(numbers.choices(actors, k=numbers.randint(1, 16)))
+        calls += len(patterns[-1])
 
     def operation():
         start = time.perf_counter()
-        for segment in segments:
-            ray.get([actor.small_value.remote() for actor in segment])
+        for pattern in patterns:
+            ray.get([actor.small_value.remote() for actor in pattern])
         return (time.perf_counter() - start) / calls
 
     return operation, None

@@ -53,7 +53,7 @@ _RAYSHIM = Side(
     module="rayshim",
     distribution="rayshim",
     launcher=("-m", "rayshim"),
-    environment={"RAYSHIM_NO_PLANS": ""},
+    environment={"RAYSHIM_NO_PATTERNS": ""},
     brief=True,
 )
 
@@ -70,7 +70,9 @@ SIDES = {
             # Ten seconds by default, which is soon over on a busy machine when eight actors begin at once.
             environment={**RAY_ENVIRONMENT, "RAY_CGRAPH_get_timeout": "50", "RAY_CGRAPH_submit_timeout": "50"},
         ),
-        replace(_RAYSHIM, name="rayshim-no-plans", title="rayshim, plans off", environment={"RAYSHIM_NO_PLANS": "1"}),
+        replace(
+            _RAYSHIM, name="rayshim-no-plans", title="rayshim, plans off", environment={"RAYSHIM_NO_PATTERNS": "1"}
+        ),
         _RAYSHIM,
     )
 }

@@ -13,7 +13,7 @@ NOTHING: int
 OWN_PAGES: int  # bytes; a buffer from this size on lies on memory pages of its own
 GATE_SECONDS: float  # a producer of a stream that waits for its reader looks so often whether it was cancelled
 OLDER: int  # of an argument's source in a recording: so far back that it is not told
-LATER: int  # of a result in a recording: it was taken so many segments later, or more
+LATER: int  # of a result in a recording: it was taken so many patterns later, or more
 FOREVER: int  # of retries: without end
 FIRST_TASK: int  # a party in the order of calls from here on is a function's tasks, below it an actor; 0 is the driver
 METHOD_RESULT: int  # Ref.kind of a value that an actor's method makes
@@ -126,14 +126,14 @@ class _OpKind(NamedTuple):
 
 OpKind: _OpKind
 
-class _SegmentEnd(NamedTuple):
-    """where the caller of a recorded segment waits"""
+class _PatternEnd(NamedTuple):
+    """where the caller of a recorded pattern waits"""
 
     GET: int
     WAIT: int
     TASK_END: int
 
-SegmentEnd: _SegmentEnd
+PatternEnd: _PatternEnd
 
 class _Beginning(NamedTuple):
     """how a call begins (hook call_started)"""
@@ -156,8 +156,7 @@ Cancelled: _Cancelled
 class _Span(NamedTuple):
     """of the timeline"""
 
-    ORDINARY: int
-    REPLAYED: int
+    CALL: int
     WAIT: int
     COPY: int
 

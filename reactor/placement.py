@@ -48,8 +48,8 @@ def measured(recording: Recording) -> Measured:
 def unreturned(recording: Recording) -> list[str]:
     """The actors with a method that was called, but none of whose calls has ended. They must not block other actors."""
     called = {}  # reaction -> actor
-    for segment in recording.segments:
-        for operation in segment.operations:
+    for pattern in recording.patterns:
+        for operation in pattern.operations:
             if "#" in operation.target and operation.method != CREATION:
                 called[operation.name] = operation.target
     ended = {reaction for reaction, timing in recording.measured.items() if timing.calls}

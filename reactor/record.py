@@ -1,6 +1,6 @@
-"""The recording of a run: operations in segments, and segments in the order in which they followed each other.
+"""The recording of a run: operations in patterns, and patterns in the order in which they followed each other.
 
-A caller's operations between two points where it waits are one segment. These classes are the plain data that the
+A caller's operations between two points where it waits are one pattern. These classes are the plain data that the
 recorder hands over; the graph (`reactor.recorded`) is computed from them.
 """
 
@@ -17,7 +17,7 @@ PUT = "put"  # the target of an operation that only stores a value
 CREATION = "__init__"  # the method of an operation that makes an actor
 PICKLE = "pickle"  # the layout of a value that has no typed layout
 KINDS = ("operation", "put", "value", "outside")
-WAITS = ("get", "wait")  # the ends of a segment at which its caller waits
+WAITS = ("get", "wait")  # the ends of a pattern at which its caller waits
 
 
 @dataclass(frozen=True)
@@ -27,15 +27,15 @@ class Source:
     Attributes:
         kind: "operation" (the result of one), "put" (what one stored), "value" (a plain value, copied into the message) or
             "outside" (a result from before the recording or from another caller).
-        segment: how many segments back that operation is: 0 this one, -1 the one before it, ...
-        operation: its index in that segment; -1 for "value" and "outside".
+        pattern: how many patterns back that operation is: 0 this one, -1 the one before it, ...
+        operation: its index in that pattern; -1 for "value" and "outside".
         output: which of its results.
         layout: text such as "float32[4]", "int", "(float32[4], float, bool)", "pickle"; "" when not known.
         bytes: size of the value, 0 when not known.
     """
 
     kind: str
-    segment: int = 0
+    pattern: int = 0
     operation: int = -1
     output: int = 0
     layout: str = ""
@@ -44,8 +44,8 @@ class Source:
     def __post_init__(self) -> None:
         if self.kind not in KINDS:
             raise ValueError(f"Source of kind {self.kind!r}: the kinds are {', '.join(KINDS)}")
-        if self.segment > 0:
-            raise ValueError(f"Source in segment {self.segment}: 0 is the same segment, -1 the one before it")
+        if self.pattern > 0:
+            raise ValueError(f"Source in pattern {self.pattern}: 0 is the same pattern, -1 the one before it")
         if self.kind in ("operation", "put") and self.operation < 0:
             raise ValueError(f"Source of kind {self.kind!r} needs the index of its operation, got {self.operation}")
 
@@ -59,7 +59,7 @@ class Source:
         if self.kind == "outside":
             return "a ref from outside"
         output = f"[{self.output}]" if self.output else ""
-        back = {0: "", -1: " of the segment before"}.get(self.segment, f" of {-self.segment} segments before")
+        back = {0: "", -1: " of the pattern before"}.get(self.pattern, f" of {-self.pattern} patterns before")
         return f"{'put ' if self.kind == 'put' else ''}#{self.operation}{output}{back}"
 
 
@@ -128,13 +128,13 @@ class Operation:
 
 
 @dataclass(frozen=True)
-class Segment:
+class Pattern:
     """The operations that a caller issued between two waits.
 
     Attributes:
         caller: "driver", or the qualified name of the running reaction: "Env#3.step", "task:f".
         ends: what ended it: "get", "wait", "end of task".
-        replays: times it was replayed after it was recorded.
+        runs: how often it ran, the first time included.
         seconds: the caller's time in it over all its runs, its final wait included.
         wakes, sleeps: processes woken, and times the caller slept, over all its runs.
         gets: what its final get or wait asked for. None when not known: then every result that no operation consumes.
@@ -145,7 +145,7 @@ class Segment:
     caller: str
     operations: tuple[Operation, ...]
     ends: str = "get"
-    replays: int = 0
+    runs: int = 1
     seconds: float = 0.0
     wakes: int = 0
     sleeps: int = 0
@@ -154,23 +154,19 @@ class Segment:
     waited: float = 0.0
 
     @property
-    def runs(self) -> int:
-        return self.replays + 1
-
-    @property
     def calls(self) -> int:
         """Operations that are not puts, in one run."""
         return sum(not operation.is_put for operation in self.operations)
 
     def __str__(self) -> str:
         end = self.ends + (f" at {self.end_site}" if self.end_site else "")
-        head = f"{self.caller}: {len(self.operations)} operations, then {end}; replayed {self.replays} times"
+        head = f"{self.caller}: {len(self.operations)} operations, then {end}; ran {self.runs:,} times"
         return "\n".join([head, *(f"  #{k} {operation}" for k, operation in enumerate(self.operations))])
 
 
 @dataclass(frozen=True)
 class Divergence:
-    """A place where a caller left its recording. The new branch is recorded, too: after the first time it is replayed."""
+    """A place where a caller left its recording. The new branch is recorded, too, and followed from then on."""
 
     caller: str
     recorded: str  # "step.remote on Env#3", or what else the recording expected there
@@ -178,7 +174,7 @@ class Divergence:
     recorded_site: str = ""
     seen_site: str = ""
     reason: str = ""
-    count: int = 1  # how often the caller took the new branch; each time but the first is a replay
+    count: int = 1  # how often the caller took the new branch
 
     def __str__(self) -> str:
         text = f"{self.recorded_site or self.caller} recorded {self.recorded}; {self.seen_site or self.caller} now {self.seen}"
@@ -199,18 +195,18 @@ class Timing:
 
 @dataclass(frozen=True)
 class Recording:
-    """All segments of a run.
+    """All patterns of a run.
 
     Attributes:
-        segments: in the order in which they were first seen.
-        successors: {(i, j): times segment j followed segment i}, both of one caller and, in a task, of one run of it.
+        patterns: in the order in which they were first seen.
+        successors: {(i, j): times pattern j followed pattern i}, both of one caller and, in a task, of one run of it.
         divergences: in the order in which they were first seen.
         counters: the runtime's own counts by name, such as "bytes_typed".
         measured: {qualified reaction: Timing}, by the processes that ran it.
         workers: {actor: number of its worker}, of actors that share a process.
     """
 
-    segments: tuple[Segment, ...] = ()
+    patterns: tuple[Pattern, ...] = ()
     successors: dict[tuple[int, int], int] = field(default_factory=dict)
     divergences: tuple[Divergence, ...] = ()
     counters: dict[str, float] = field(default_factory=dict)
@@ -220,7 +216,7 @@ class Recording:
     def to_dict(self) -> dict[str, Any]:
         """This recording as lists, dicts, str and numbers: what `json.dumps` takes."""
         return {
-            "segments": [_listed(asdict(segment)) for segment in self.segments],
+            "patterns": [_listed(asdict(pattern)) for pattern in self.patterns],
             "successors": [[i, j, count] for (i, j), count in self.successors.items()],
             "divergences": [asdict(divergence) for divergence in self.divergences],
             "counters": dict(self.counters),
@@ -232,7 +228,7 @@ class Recording:
     def from_dict(cls, data: Mapping[str, Any]) -> Recording:
         """The recording that `to_dict` gave."""
         return cls(
-            segments=tuple(map(_segment, data.get("segments", ()))),
+            patterns=tuple(map(_pattern, data.get("patterns", ()))),
             successors={(i, j): count for i, j, count in data.get("successors", ())},
             divergences=tuple(Divergence(**fields) for fields in data.get("divergences", ())),
             counters=dict(data.get("counters", {})),
@@ -241,8 +237,8 @@ class Recording:
         )
 
     def __str__(self) -> str:
-        lines = [f"{len(self.segments)} segments, {len(self.divergences)} divergences"]
-        lines += [f"[{i}] {segment}" for i, segment in enumerate(self.segments)]
+        lines = [f"{len(self.patterns)} patterns, {len(self.divergences)} divergences"]
+        lines += [f"[{i}] {pattern}" for i, pattern in enumerate(self.patterns)]
         lines += [f"[{j}] followed [{i}] {count} times" for (i, j), count in self.successors.items()]
         return "\n".join([*lines, *map(str, self.divergences)])
 
@@ -256,10 +252,10 @@ def reaction_name(target: str, method: str) -> str:
     return f"{target}.{method}" if method else target
 
 
-def _segment(fields):
+def _pattern(fields):
     gets = fields.get("gets")
     operations = tuple(map(_operation, fields["operations"]))
-    return Segment(**{**fields, "operations": operations, "gets": None if gets is None else _sources(gets)})
+    return Pattern(**{**fields, "operations": operations, "gets": None if gets is None else _sources(gets)})
 
 
 def _operation(fields):

@@ -1,8 +1,8 @@
 """Makes the reactor graph of a recording.
 
-The graph has one reactor per actor, task function and caller, and one reaction per (reactor, method). A caller has two reactions per segment: one
-makes the operations of the segment, and one, for the wait at its end, takes the results. Values within a segment flow at one tag. A value from
-an earlier segment flows through a connection whose delay is the number of segments. If calls within a segment form a cycle (f on A, its result to
+The graph has one reactor per actor, task function and caller, and one reaction per (reactor, method). A caller has two reactions per pattern: one
+makes the operations of the pattern, and one, for the wait at its end, takes the results. Values within a pattern flow at one tag. A value from
+an earlier pattern flows through a connection whose delay is the number of patterns. If calls within a pattern form a cycle (f on A, its result to
 g on B, the result of that back to f on A), the connection that closes the cycle arrives a microstep later.
 """
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def graph_of(recording: Recording) -> g.Graph:
-    """The Graph of a `reactor.record.Recording`; delays are in segments."""
+    """The Graph of a `reactor.record.Recording`; delays are in patterns."""
     callers = _Callers(recording)
     reactors = _declare(recording, callers)
     for reactor, reaction in (callers.issuer[i] for i in callers.entries if callers.is_root(i)):
@@ -32,20 +32,20 @@ def graph_of(recording: Recording) -> g.Graph:
         g.Connection(f"{w.writer}.{w.output}", f"{w.reader[0]}.{w.input}", w.delay, max(w.counts.values()), w.site)
         for w in wires
     )
-    return g.Graph(tuple(reactor.finished() for reactor in reactors.values()), connections, "segments")
+    return g.Graph(tuple(reactor.finished() for reactor in reactors.values()), connections, "patterns")
 
 
 def activity(recording: Recording) -> tuple[dict[str, int], dict[str, float]]:
-    """({qualified reaction: times that it ran}, {qualified reaction of a caller: seconds in its segments}) of a recording."""
+    """({qualified reaction: times that it ran}, {qualified reaction of a caller: seconds in its patterns}) of a recording."""
     callers = _Callers(recording)
     runs, seconds = Counter(), Counter()
     called = set(callers.known.values())
-    for i, segment in enumerate(recording.segments):
+    for i, pattern in enumerate(recording.patterns):
         mine = [where for where in (callers.issuer[i], callers.taker.get(i)) if where and where not in called]
-        theirs = [callers.known[operation.name] for operation in segment.operations if not operation.is_put]
+        theirs = [callers.known[operation.name] for operation in pattern.operations if not operation.is_put]
         for reactor, reaction in (*mine, *theirs):
-            runs[f"{reactor}.{reaction}"] += segment.runs
-        seconds[".".join(callers.issuer[i])] += segment.seconds  # pyright: ignore[reportArgumentType]  a Counter takes floats, too
+            runs[f"{reactor}.{reaction}"] += pattern.runs
+        seconds[".".join(callers.issuer[i])] += pattern.seconds  # pyright: ignore[reportArgumentType]  a Counter takes floats, too
     return dict(runs), {name: spent for name, spent in seconds.items() if spent}
 
 
@@ -80,41 +80,41 @@ class _Wire:
     def __init__(self, writer, output, reader, port, delay, site):
         self.writer, self.output, self.reader, self.port = writer, output, reader, port
         self.delay, self.site, self.input = delay, site, ""
-        self.counts = Counter()  # messages in each segment
+        self.counts = Counter()  # messages in each pattern
 
 
 class _Callers:
-    """For each segment: the reaction, as (reactor, name), that makes its operations, and the reaction that takes the results at its end."""
+    """For each pattern: the reaction, as (reactor, name), that makes its operations, and the reaction that takes the results at its end."""
 
     def __init__(self, recording):
-        self.segments = recording.segments
+        self.patterns = recording.patterns
         self.before = _predecessors(recording)
         self.known = {}  # qualified name of a reaction that some operation calls: (reactor, name)
-        for segment in recording.segments:
-            for operation in segment.operations:
+        for pattern in recording.patterns:
+            for operation in pattern.operations:
                 if not operation.is_put:
                     self.known.setdefault(operation.name, (operation.target, operation.reaction))
         self.issuer, self.taker = {}, {}
-        self.entries = []  # segments with which a caller may begin
-        for i, segment in enumerate(recording.segments):
-            reactor, method = self.known.get(segment.caller) or (segment.caller, "")
+        self.entries = []  # patterns with which a caller may begin
+        for i, pattern in enumerate(recording.patterns):
+            reactor, method = self.known.get(pattern.caller) or (pattern.caller, "")
             first = all(earlier >= i for earlier in self.before.get(i, ()))  # else it was reached from an earlier one
             if first:
                 self.entries.append(i)
             prefix = f"{method} " if method else ""
-            self.issuer[i] = (reactor, method) if method and first else (reactor, f"{prefix}segment {i}")
-            if segment.ends in WAITS:
-                self.taker[i] = (reactor, f"{prefix}{segment.ends} {i}")
+            self.issuer[i] = (reactor, method) if method and first else (reactor, f"{prefix}pattern {i}")
+            if pattern.ends in WAITS:
+                self.taker[i] = (reactor, f"{prefix}{pattern.ends} {i}")
 
     def is_root(self, i):
-        """Whether no operation in the recording calls the caller of segment i."""
-        return self.segments[i].caller not in self.known
+        """Whether no operation in the recording calls the caller of pattern i."""
+        return self.patterns[i].caller not in self.known
 
     def finishers(self, reaction):
-        """The reactions that write the results of `reaction`: those of its last segments, or itself."""
+        """The reactions that write the results of `reaction`: those of its last patterns, or itself."""
         ends = [
             self.issuer[i]
-            for i, s in enumerate(self.segments)
+            for i, s in enumerate(self.patterns)
             if s.ends not in WAITS and self.known.get(s.caller) == reaction
         ]
         return ends or [reaction]
@@ -136,19 +136,19 @@ def _declare(recording, callers):
         reactor = reactors.setdefault(name, _Reactor(name, site, kind))
         reactor.reactions.setdefault(reaction, _Reaction(reaction, site, mode))
 
-    for i, segment in enumerate(recording.segments):
-        site = segment.operations[0].site if segment.operations else segment.end_site
-        declare(callers.issuer[i], site, None if callers.issuer[i] in called else f"segment {i}")
+    for i, pattern in enumerate(recording.patterns):
+        site = pattern.operations[0].site if pattern.operations else pattern.end_site
+        declare(callers.issuer[i], site, None if callers.issuer[i] in called else f"pattern {i}")
         if i in callers.taker:
-            declare(callers.taker[i], segment.end_site or site, f"segment {i}")
-        for operation in segment.operations:
+            declare(callers.taker[i], pattern.end_site or site, f"pattern {i}")
+        for operation in pattern.operations:
             if not operation.is_put:
                 declare(callers.known[operation.name], operation.site)
     return reactors
 
 
 def _wires(recording, callers, reactors):
-    """All connections, in order of first use and then those from segment to segment; declares the outputs."""
+    """All connections, in order of first use and then those from pattern to pattern; declares the outputs."""
 
     def output(reactor, name, writers, layout, size, site):
         port = reactors[reactor].outputs.get(name)
@@ -163,15 +163,15 @@ def _wires(recording, callers, reactors):
     used = _uses(recording)
     wires = {}
 
-    def wire(segment, writer, name, reader, port, delay, site, count=1):
+    def wire(pattern, writer, name, reader, port, delay, site, count=1):
         key = writer, name, reader, port, delay
-        wires.setdefault(key, _Wire(*key, site)).counts[segment] += count
+        wires.setdefault(key, _Wire(*key, site)).counts[pattern] += count
 
-    for i, segment in enumerate(recording.segments):
+    for i, pattern in enumerate(recording.patterns):
         issuer = callers.issuer[i]
-        for k, operation in enumerate(segment.operations):
+        for k, operation in enumerate(pattern.operations):
             if operation.is_put:
-                name = f"segment {i} put {k}"
+                name = f"pattern {i} put {k}"
                 output(
                     issuer[0], name, [issuer], operation.results[0].layout, operation.results[0].bytes, operation.site
                 )
@@ -179,7 +179,7 @@ def _wires(recording, callers, reactors):
                 reaction = callers.known[operation.name]
                 plain = [source for source in operation.sources if source.kind == "value"]
                 layout = ", ".join(source.layout or PICKLE for source in plain)
-                name = f"segment {i} {operation.name}"
+                name = f"pattern {i} {operation.name}"
                 output(issuer[0], name, [issuer], layout, sum(source.bytes for source in plain), operation.site)
                 wire(i, issuer[0], name, reaction, f"{reaction[1]}.call", None, operation.site)
             for number, result in enumerate(operation.results):
@@ -201,17 +201,17 @@ def _wires(recording, callers, reactors):
 
 def _wire_use(wire, recording, callers, use, writer, port, operation):
     if use.operation is None:
-        if operation.is_put or use.segment not in callers.taker:
+        if operation.is_put or use.pattern not in callers.taker:
             return  # the caller has its own value already
-        reader, into = callers.taker[use.segment], f"{callers.taker[use.segment][1]}.result"
-        site = recording.segments[use.segment].end_site or operation.site
+        reader, into = callers.taker[use.pattern], f"{callers.taker[use.pattern][1]}.result"
+        site = recording.patterns[use.pattern].end_site or operation.site
     else:
-        consumer = recording.segments[use.segment].operations[use.operation]
+        consumer = recording.patterns[use.pattern].operations[use.operation]
         if consumer.is_put:
             return
         reader = callers.known[consumer.name]
         into, site = f"{reader[1]}.{use.argument}", consumer.site
-    wire(use.segment, writer, port, reader, into, use.back or None, site)
+    wire(use.pattern, writer, port, reader, into, use.back or None, site)
 
 
 def _result_port(method, operation, number):
@@ -263,21 +263,21 @@ def _reached(after, start):
 
 @dataclass(frozen=True)
 class _Use:
-    """One use of a result: by argument `argument` of operation `operation` of segment `segment`, `back` segments later.
+    """One use of a result: by argument `argument` of operation `operation` of pattern `pattern`, `back` patterns later.
 
-    `operation` is None if the caller itself gets the result at the end of that segment.
+    `operation` is None if the caller itself gets the result at the end of that pattern.
     """
 
-    segment: int
+    pattern: int
     operation: int | None
     argument: int
     back: int
 
 
 def _uses(recording):
-    """{(segment, operation, output): [_Use, ...]} over all results and puts of `recording`, in order of use.
+    """{(pattern, operation, output): [_Use, ...]} over all results and puts of `recording`, in order of use.
 
-    If the recording does not contain the results that the end of a segment asked for, all results of that segment that no operation uses are
+    If the recording does not contain the results that the end of a pattern asked for, all results of that pattern that no operation uses are
     assumed.
     """
     before = _predecessors(recording)
@@ -286,20 +286,20 @@ def _uses(recording):
     def add(i, k, argument, source):
         if source.kind not in ("operation", "put"):
             return
-        for producer in _back(before, i, -source.segment):
-            operations = recording.segments[producer].operations
+        for producer in _back(before, i, -source.pattern):
+            operations = recording.patterns[producer].operations
             if source.operation < len(operations) and source.output < len(operations[source.operation].results):
-                found[producer, source.operation, source.output].append(_Use(i, k, argument, -source.segment))
+                found[producer, source.operation, source.output].append(_Use(i, k, argument, -source.pattern))
 
-    for i, segment in enumerate(recording.segments):
-        for k, operation in enumerate(segment.operations):
+    for i, pattern in enumerate(recording.patterns):
+        for k, operation in enumerate(pattern.operations):
             for argument, source in enumerate(operation.sources):
                 add(i, k, argument, source)
-        for argument, source in enumerate(segment.gets or ()):
+        for argument, source in enumerate(pattern.gets or ()):
             add(i, None, argument, source)
-    for i, segment in enumerate(recording.segments):
-        if segment.gets is None and segment.ends in WAITS:
-            for k, operation in enumerate(segment.operations):
+    for i, pattern in enumerate(recording.patterns):
+        if pattern.gets is None and pattern.ends in WAITS:
+            for k, operation in enumerate(pattern.operations):
                 for output in range(len(operation.results)):
                     if not operation.is_put and (i, k, output) not in found:
                         found[i, k, output].append(_Use(i, None, k, 0))
@@ -307,16 +307,16 @@ def _uses(recording):
 
 
 def _predecessors(recording):
-    """{segment: the segments that it has followed}"""
+    """{pattern: the patterns that it has followed}"""
     before = defaultdict(set)
     for i, j in recording.successors:
         before[j].add(i)
     return before
 
 
-def _back(before, segment, steps):
-    """The segments from which `segment` is reached in `steps` steps."""
-    reached = {segment}
+def _back(before, pattern, steps):
+    """The patterns from which `pattern` is reached in `steps` steps."""
+    reached = {pattern}
     for _ in range(steps):
         reached = {earlier for one in reached for earlier in before.get(one, ())}
     return sorted(reached)

@@ -1,4 +1,4 @@
-"""An average run of a segment: the times at which each process works. Pure functions over a recording."""
+"""An average run of a pattern: the times at which each process works. Pure functions over a recording."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reactor.record import Operation, Recording, Segment, Timing
+    from reactor.record import Operation, Pattern, Recording, Timing
 
-_SHARE = 0.05  # segments with less of the driver's time are not looked at
+_SHARE = 0.05  # patterns with less of the driver's time are not looked at
 _RUNS = 3  # nor those that ran less often: they are the program's start
 _MOST = 3
 
@@ -38,10 +38,10 @@ class TimedCall:
 
 @dataclass(frozen=True)
 class Round:
-    """One run of a segment on average, in seconds.
+    """One run of a pattern on average, in seconds.
 
     Attributes:
-        segment: its Segment.
+        pattern: its Pattern.
         total, own: from the wait before to the end of its own; what the caller's own code takes of that.
         steps: a TimedCall each, in the order of the calls.
 
@@ -50,7 +50,7 @@ class Round:
     alone. Calls of one process are one after the other here, also where a worker runs one while another one sleeps.
     """
 
-    segment: Segment
+    pattern: Pattern
     total: float
     own: float
     steps: tuple[TimedCall, ...]
@@ -71,31 +71,31 @@ class Round:
 
 
 def main_rounds(recording: Recording, cores: int) -> list[Round]:
-    """The Rounds of the driver's segments that ran again and again and took most of its time, at most three; the longest in all comes first."""
-    driver = [s for s in recording.segments if s.caller == "driver" and s.seconds > 0]
+    """The Rounds of the driver's patterns that ran again and again and took most of its time, at most three; the longest in all comes first."""
+    driver = [s for s in recording.patterns if s.caller == "driver" and s.seconds > 0]
     whole = sum(s.seconds for s in driver)
     longest = sorted((s for s in driver if s.runs >= _RUNS), key=lambda s: -s.seconds)[:_MOST]
     return [round_of(s, recording.measured, recording.workers, cores) for s in longest if s.seconds > _SHARE * whole]
 
 
-def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[str, int], cores: int) -> Round:
-    """The Round of a segment. `measured` and `workers` are those of its Recording; tasks run in as many processes as there are `cores`."""
+def round_of(pattern: Pattern, measured: Mapping[str, Timing], workers: Mapping[str, int], cores: int) -> Round:
+    """The Round of a pattern. `measured` and `workers` are those of its Recording; tasks run in as many processes as there are `cores`."""
     mean = {name: t.seconds / t.calls for name, t in measured.items() if t.calls and t.seconds is not None}
-    total, own = segment.seconds / segment.runs, max(segment.seconds - segment.waited, 0.0) / segment.runs
+    total, own = pattern.seconds / pattern.runs, max(pattern.seconds - pattern.waited, 0.0) / pattern.runs
     steps: dict[int, TimedCall] = {}
     ends: list[float] = []  # of each operation
     # Of each operation: the longest chain to its end, and the operation before it there.
     chains: list[tuple[float, int | None]] = []
     actors: dict[str, int] = {}  # the last operation of each
     free: dict[str, float] = {}  # when each process is
-    for k, operation in enumerate(segment.operations):
+    for k, operation in enumerate(pattern.operations):
         runs = not operation.is_put and operation.method != CREATION
         took = mean.get(operation.qualified, 0.0) if runs else 0.0
-        needs = [s.operation for s in operation.sources if s.kind == "operation" and s.segment == 0]
+        needs = [s.operation for s in operation.sources if s.kind == "operation" and s.pattern == 0]
         before = [*needs, *([actors[operation.target]] if operation.target in actors else [])]
         last = max(before, key=lambda j: chains[j][0], default=None)
         chains.append(((chains[last][0] if last is not None else 0.0) + took, last))
-        start = max([own * (k + 1) / (len(segment.operations) + 1), *(ends[j] for j in needs)])
+        start = max([own * (k + 1) / (len(pattern.operations) + 1), *(ends[j] for j in needs)])
         if runs:
             lane = _lane(operation, workers, free, cores)
             start = max(start, free.get(lane, 0.0))
@@ -109,7 +109,7 @@ def round_of(segment: Segment, measured: Mapping[str, Timing], workers: Mapping[
         if k in steps:
             steps[k] = replace(steps[k], on_path=True)
         k = chains[k][1]
-    return Round(segment, total, own, tuple(steps.values()))
+    return Round(pattern, total, own, tuple(steps.values()))
 
 
 def _lane(operation: Operation, workers: Mapping[str, int], free: Mapping[str, float], cores: int) -> str:

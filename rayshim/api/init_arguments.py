@@ -38,6 +38,7 @@ class InitArguments(NamedTuple):
     record: str | os.PathLike[str] | None
     replay: str | os.PathLike[str] | None
     seed: int | None
+    learn_patterns: bool
     replay_plans: bool
     trace: bool
     accepted: dict[str, Any]
@@ -45,7 +46,8 @@ class InitArguments(NamedTuple):
     @property
     def recording(self) -> bool:
         """Whether the core records the calls of the program."""
-        return bool(self.replay_plans) and not os.environ.get("RAYSHIM_NO_PLANS")
+        off = any(os.environ.get(name) for name in ("RAYSHIM_NO_PATTERNS", "RAYSHIM_NO_PLANS"))
+        return bool(self.learn_patterns and self.replay_plans) and not off
 
     @property
     def tracing(self) -> bool:

@@ -78,7 +78,7 @@ def graph() -> RecordedGraph:
     """The graph of the patterns of calls learned so far, a RecordedGraph with `text()`, `mermaid()`, `dot()`, `html(path)`, `advice()`, `rounds()`
     and `save(path)`.
 
-    Raises RuntimeError without a session, or after `init(replay_plans=False)`, which learns no patterns."""
+    Raises RuntimeError without a session, or after `init(learn_patterns=False)`, which learns no patterns."""
     from rayshim.recording import recorder
 
     return recorder.graph(_session())

@@ -56,6 +56,7 @@ def init(
     record: str | os.PathLike[str] | None = None,
     replay: str | os.PathLike[str] | None = None,
     seed: int | None = None,
+    learn_patterns: bool = True,
     replay_plans: bool = True,
     trace: bool = False,
     **accepted: Any,
@@ -139,8 +140,9 @@ def init(
         seed: int. Each actor and task draws the same random numbers (`random`, `numpy.random`, `torch`) in every run and placement. Its own
             seed is made from this number and from its place in the program. So do generators that it makes without a seed, such as
             `numpy.random.default_rng()` or gymnasium's at `reset()`. Default: a random seed.
-        replay_plans: False: rayshim does not learn the call patterns of the program. Results and speed stay the same; `graph` and
+        learn_patterns: False: rayshim does not learn the call patterns of the program. Results and speed stay the same; `graph` and
             placement="auto" do not work.
+        replay_plans: another name of `learn_patterns`.
         trace: True: keep the times of calls and waits for `timeline`.
         **accepted: other arguments that Ray has, such as include_dashboard. They have no meaning on one machine and are ignored. An
             argument that Ray does not have raises RuntimeError.

@@ -1,6 +1,6 @@
 """`placement="auto"`: the placement that was faster in earlier runs of the program. The choice is a pure function of the program's profile.
 
-The first run is isolated. The second is packed, if many actors can share processes. Later runs have the placement in which the driver's segments took
+The first run is isolated. The second is packed, if many actors can share processes. Later runs have the placement in which the driver's patterns took
 less time. Results do not depend on the choice, because actors that others in their process could notice get their own process (habits.py).
 """
 
@@ -55,15 +55,15 @@ def choose(profile, cores):
     found = compare(profile.runs["isolated"], profile.runs["packed"])
     if found is None:
         return Choice("isolated", "earlier runs have no repeated pattern of the driver in common")
-    gain, segments = found
-    text = f"in {segments} repeated patterns of the driver, packed was {gain:.2f} times as fast as isolated"
+    gain, patterns = found
+    text = f"in {patterns} repeated patterns of the driver, packed was {gain:.2f} times as fast as isolated"
     return Choice(shared if gain > _GAIN else "isolated", text)
 
 
 def compare(isolated, packed):
-    """(how many times as fast packed runs were, number of segments compared); None without a segment that both have.
+    """(how many times as fast packed runs were, number of patterns compared); None without a pattern that both have.
 
-    Each segment's time is the median over the runs of its mean; segments count by their times and how often they ran.
+    Each pattern's time is the median over the runs of its mean; patterns count by their times and how often they ran.
     """
     a, b = _means(isolated), _means(packed)
     both = a.keys() & b.keys()
@@ -132,12 +132,12 @@ def measure(profile, s):
 
     found = recording(s, _LAST_ANSWER_SECONDS)
     run = {}
-    for segment in found.segments:
-        if segment.caller == "driver" and segment.runs > 1:
-            operations = {f"{os.path.basename(operation.site)} {operation.method}" for operation in segment.operations}
-            key = f"{os.path.basename(segment.end_site)} {len(segment.operations)} {' '.join(sorted(operations))}"
+    for pattern in found.patterns:
+        if pattern.caller == "driver" and pattern.runs > 1:
+            operations = {f"{os.path.basename(operation.site)} {operation.method}" for operation in pattern.operations}
+            key = f"{os.path.basename(pattern.end_site)} {len(pattern.operations)} {' '.join(sorted(operations))}"
             times, seconds = run.get(key, (0, 0.0))
-            run[key] = [times + segment.runs, seconds + segment.seconds]
+            run[key] = [times + pattern.runs, seconds + pattern.seconds]
     profile.add(s.placement.name, run)
     actors = measured(found)
     profile.seconds = actors.seconds

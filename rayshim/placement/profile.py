@@ -16,7 +16,7 @@ class Profile:
 
     Attributes:
         program: path of its main script. version: a hash of its text; the measurements of another text do not count.
-        runs: {placement: list of runs}; a run is {segment of the driver: [times it ran, seconds of all]}.
+        runs: {placement: list of runs}; a run is {pattern of the driver: [times it ran, seconds of all]}.
         seconds: {actor: seconds that its methods ran} and
         traffic: [[actor, actor, bytes]], of the last run.
         alone: {class: reason why its actors need processes of their own}.

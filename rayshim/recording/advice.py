@@ -7,7 +7,7 @@ from reactor import _core
 from reactor.draw.timings import duration, size
 from reactor.rounds import main_rounds
 
-_RUNS = 3  # segments that ran less often are not looked at: they are the program's start
+_RUNS = 3  # patterns that ran less often are not looked at: they are the program's start
 _SHORT = 100e-6  # seconds; a method that takes less is short beside a wake-up
 _LARGE = _core.OWN_PAGES  # bytes
 _MOST = 3  # values that are listed
@@ -16,7 +16,7 @@ _MOST = 3  # values that are listed
 def advise(recording, cores, placement="isolated"):
     """Sentences (list of str) about the run in a `reactor.record.Recording`, on a machine with so many `cores`. The first ones say where the
     driver's time went."""
-    whole = sum(s.seconds for s in recording.segments if s.caller == "driver")
+    whole = sum(s.seconds for s in recording.patterns if s.caller == "driver")
     rounds = main_rounds(recording, cores)
     lines = []
     for one in rounds:
@@ -29,14 +29,14 @@ def advise(recording, cores, placement="isolated"):
 
 
 def _about(one, whole, cores, placement):
-    segment = one.segment
-    where = f"The calls before the {segment.ends} at {segment.end_site or 'its end'}"
+    pattern = one.pattern
+    where = f"The calls before the {pattern.ends} at {pattern.end_site or 'its end'}"
     yield (
-        f"{where} take {segment.seconds / whole:.0%} of the driver's time: {segment.runs:,} rounds of {duration(one.total)}, of which the driver's "
+        f"{where} take {pattern.seconds / whole:.0%} of the driver's time: {pattern.runs:,} rounds of {duration(one.total)}, of which the driver's "
         f"own code takes {duration(one.own)} ({one.own / one.total:.0%}) and its wait {duration(one.wait)}."
     )
     work, path = one.work, sum(step.end - step.start for step in one.path)
-    calls = sum(not o.is_put for o in segment.operations)
+    calls = sum(not o.is_put for o in pattern.operations)
     if one.own > 0.5 * one.total:
         yield (
             "  The driver's own code limits the speed: it takes more than half of a round, and the actors wait meanwhile. Make it shorter, or make "
@@ -75,16 +75,16 @@ def _about(one, whole, cores, placement):
 def _pickled(recording):
     """Values that are pickled at each call, the largest first."""
     found = Counter()
-    for segment in recording.segments:
-        for operation in segment.operations:
+    for pattern in recording.patterns:
+        for operation in pattern.operations:
             for what, values in (("an argument", operation.sources), ("the result", operation.results)):
                 for value in values:
                     if (
                         getattr(value, "kind", "value") == "value"
                         and value.layout == "pickle"
-                        and segment.runs >= _RUNS
+                        and pattern.runs >= _RUNS
                     ):
-                        found[f"{what} of {_of_class(operation.name)}"] += value.bytes * segment.runs
+                        found[f"{what} of {_of_class(operation.name)}"] += value.bytes * pattern.runs
     for what, total in found.most_common(_MOST):
         if total > 1 << 20:
             yield (
@@ -95,14 +95,14 @@ def _pickled(recording):
 
 def _given_by_value(recording):
     """Large values that the same line gives to several calls of one round."""
-    for segment in recording.segments:
+    for pattern in recording.patterns:
         given = defaultdict(list)
-        for operation in segment.operations:
+        for operation in pattern.operations:
             for source in operation.sources:
                 if source.kind == "value" and source.bytes >= _LARGE:
                     given[operation.site, source.layout, source.bytes].append(operation)
         for (site, layout, amount), operations in given.items():
-            if len(operations) > 1 and segment.runs >= _RUNS:
+            if len(operations) > 1 and pattern.runs >= _RUNS:
                 yield (
                     f"Given by value: {layout or 'a value'} of {size(amount)} to {len(operations)} calls at {site}. If it is the same value, `ray.put` it once "
                     "and pass the ref: then it is not compared or copied for each call."
@@ -111,7 +111,7 @@ def _given_by_value(recording):
 
 def _divergences(recording):
     total = recording.counters.get("calls_total", 0)
-    share = 1 - recording.counters.get("calls_replayed", 0) / total if total else 0.0
+    share = 1 - recording.counters.get("calls_in_patterns", 0) / total if total else 0.0
     often = sorted(recording.divergences, key=lambda d: -d.count)[:1]
     if share > 0.2 and total > 1000 and often:
         yield (

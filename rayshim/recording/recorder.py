@@ -4,28 +4,28 @@ import os
 from dataclasses import dataclass
 
 from reactor import _core
-from reactor.record import CREATION, Divergence, Operation, Recording, Result, Segment, Source, Timing
+from reactor.record import CREATION, Divergence, Operation, Pattern, Recording, Result, Source, Timing
 
 from rayshim.ordering import order
 
 _CALL, _CREATE, _TASK, _PUT = _core.OpKind
-_ENDS = {_core.SegmentEnd.GET: "get", _core.SegmentEnd.WAIT: "wait", _core.SegmentEnd.TASK_END: "end of task"}
+_ENDS = {_core.PatternEnd.GET: "get", _core.PatternEnd.WAIT: "wait", _core.PatternEnd.TASK_END: "end of task"}
 ANSWER_SECONDS = 1.0  # for which a busy worker may delay the handover of its recording
 
 
 def recording(session, seconds=ANSWER_SECONDS):
-    """The Recording of the whole run: the driver's segments, then those of each worker that answers within `seconds`."""
+    """The Recording of the whole run: the driver's patterns, then those of each worker that answers within `seconds`."""
     actors = _actors(session)
     names = _names(session, actors)
-    segments, successors, divergences = [], {}, []
+    patterns, successors, divergences = [], {}, []
     recordings = [data for _, data in _core.recordings(seconds)]
     ran = _ran(recordings)
     for data in recordings:
         if "operations" not in data:
             continue
         trie = _Trie(data, names, ran)
-        first = len(segments)
-        segments += trie.segments()
+        first = len(patterns)
+        patterns += trie.patterns()
         successors.update({(first + i, first + j): count for i, j, count in data["successors"]})
         divergences += trie.divergences()
     measured = {}
@@ -33,7 +33,7 @@ def recording(session, seconds=ANSWER_SECONDS):
         reaction = f"{names.get(actor, f'actor {actor}')}.{name}" if actor else f"task:{name}.call"
         measured[reaction] = Timing(method.calls, method.seconds)
     workers = {names[a["number"]]: a["host"] for a in actors if a["host"] is not None}
-    return Recording(tuple(segments), successors, tuple(divergences), _core.counters(), measured, workers)  # pyright: ignore[reportArgumentType]
+    return Recording(tuple(patterns), successors, tuple(divergences), _core.counters(), measured, workers)  # pyright: ignore[reportArgumentType]
 
 
 @dataclass(frozen=True)
@@ -76,28 +76,28 @@ def _names(session, actors=None):
 
 
 class _Trie:
-    """The recording of one process as a trie: a node per operation, with its parent; a segment is given by the node where it ends."""
+    """The recording of one process as a trie: a node per operation, with its parent; a pattern is given by the node where it ends."""
 
     def __init__(self, data, names, ran):
-        self.nodes, self.raw_segments, self.names, self.ran = data["operations"], data["segments"], names, ran
-        self.before, self.after = {}, {}  # segment -> the one that most often preceded it, followed it
+        self.nodes, self.raw_patterns, self.names, self.ran = data["operations"], data["patterns"], names, ran
+        self.before, self.after = {}, {}  # pattern -> the one that most often preceded it, followed it
         for i, j, count in sorted(data["successors"], key=lambda s: s[2]):
             self.before[j] = i
             self.after[i] = j
 
-    def segments(self):
+    def patterns(self):
         gets = self._gets()
-        return [self._segment(k, gets[k]) for k in range(len(self.raw_segments))]
+        return [self._pattern(k, gets[k]) for k in range(len(self.raw_patterns))]
 
-    def _segment(self, k, gets):
-        node, root, end, _, count, seconds, waited, wakes, sleeps, site = self.raw_segments[k]
+    def _pattern(self, k, gets):
+        node, root, end, _, count, seconds, waited, wakes, sleeps, site = self.raw_patterns[k]
         path = self._path(node)
         operations = tuple(self._operation(self.nodes[n], k, path) for n in path)
-        return Segment(
+        return Pattern(
             self._caller(root),
             operations,
             _ENDS[end],
-            max(count - 1, 0),
+            count,
             seconds,
             wakes,
             sleeps,
@@ -107,9 +107,9 @@ class _Trie:
         )
 
     def _gets(self):
-        """For each segment, the results that the `get` at its end has returned. Each operation records how many segments later its result was used."""
-        found = [[] for _ in self.raw_segments]
-        for k, (node, *_) in enumerate(self.raw_segments):
+        """For each pattern, the results that the `get` at its end has returned. Each operation records how many patterns later its result was used."""
+        found = [[] for _ in self.raw_patterns]
+        for k, (node, *_) in enumerate(self.raw_patterns):
             for index, n in enumerate(self._path(node)):
                 raw, end = self.nodes[n], k
                 kind = "put" if raw["kind"] == _PUT else "operation"
@@ -160,7 +160,8 @@ class _Trie:
         """(layout, bytes) of one result of an operation, as recorded by its caller, or else by the process that made it."""
         known = raw["known_results"]
         if output < len(known) and known[output][0]:
-            return known[output][:2]
+            layout, size, _ = known[output]
+            return layout, size
         method = self.ran.get((raw["actor"] if raw["kind"] == _CALL else 0, raw["name"]))
         return (method.layout, method.bytes) if method else ("", 0)
 
@@ -183,14 +184,14 @@ class _Trie:
             yield Source("put" if put else "operation", -back, op, output, shown, size)
 
     def _producer(self, k, path, back, op):
-        """The operation that made an argument, searched in the segments that usually come before."""
+        """The operation that made an argument, searched in the patterns that usually come before."""
         if back == _core.OLDER:
             return None
         for _ in range(back):
             k = self.before.get(k)
             if k is None:
                 return None
-            path = self._path(self.raw_segments[k][0])
+            path = self._path(self.raw_patterns[k][0])
         return self.nodes[path[op]] if 0 <= op < len(path) else None
 
     def divergences(self):
@@ -199,15 +200,15 @@ class _Trie:
         for number, raw in enumerate(self.nodes):
             if raw["site"] != "?":
                 children.setdefault(raw["parent"], []).append(number)
-        ends = {node: (end, born, count, _short(site)) for node, _, end, born, count, *_, site in self.raw_segments}
+        ends = {node: (end, born, count, _short(site)) for node, _, end, born, count, *_, site in self.raw_patterns}
         for parent, numbers in children.items():
             if self.nodes[parent]["site"] == "?":
-                continue  # a root: a segment may begin with any operation
+                continue  # a root: a pattern may begin with any operation
             caller = self._caller_of(parent)
             first = self.nodes[numbers[0]]
             if parent in ends:
                 end, born, count, site = ends[parent]
-                if numbers[0] >= born:  # the segment ended here in the recording, but continued later
+                if numbers[0] >= born:  # the pattern ended here in the recording, but continued later
                     yield self._divergence(caller, None, first, _ENDS[end], "the pattern was longer", site)
                     continue
                 yield Divergence(
@@ -282,13 +283,13 @@ def report(session):
 
     names = _names(session)
     tries = [_Trie(data, names, {}) for _, data in _core.recordings(ANSWER_SECONDS) if "operations" in data]
-    runs = [count for trie in tries for _, _, _, _, count, *_ in trie.raw_segments]
+    runs = [count for trie in tries for _, _, _, _, count, *_ in trie.raw_patterns]
     divergences = [divergence for trie in tries for divergence in trie.divergences()]
     return Report(
         {
             **_core.counters(),
-            "segments": len(runs),
-            "segment_runs": sum(runs),
+            "patterns": len(runs),
+            "pattern_runs": sum(runs),
             "placement": _placement(session),
             "divergences": divergences,
             "arrivals": order.arrivals(),
@@ -307,6 +308,6 @@ def graph(session):
 
     if not session.settings["recording"]:
         raise RuntimeError(
-            "graph(): this session learns no patterns of calls, because of init(replay_plans=False). Leave it out"
+            "graph(): this session learns no patterns of calls, because of init(learn_patterns=False). Leave it out"
         )
     return RecordedGraph(recording(session))

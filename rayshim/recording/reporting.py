@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from reactor.record import Recording
 
 _COUNTS = (
-    "segments",
-    "segment_runs",
+    "patterns",
+    "pattern_runs",
     "calls_total",
-    "calls_replayed",
+    "calls_in_patterns",
     "physical_answers",
     "bytes_typed",
     "bytes_pickled",
@@ -36,8 +36,8 @@ class Report:
     """Counts of a run. `print` shows them as a short table; `to_dict()` returns them.
 
     Keys of `to_dict()`:
-        segments, segment_runs: learned patterns (the calls of one caller between two waits), and how often they ran.
-        calls_total, calls_replayed: calls that were made, and those of them that followed a pattern.
+        patterns, pattern_runs: learned patterns (the calls of one caller between two waits), and how often they ran.
+        calls_total, calls_in_patterns: calls that were made, and those of them that followed a pattern.
         bytes_typed, bytes_pickled: bytes of arguments and results that were copied as raw data, and that were pickled.
         wakes, sleeps: how often a process woke another one, and how often one went to sleep.
         physical_answers: results that depend on timing: calls of `get` whose time was up, calls of `wait` with a timeout, `kill`,
@@ -76,23 +76,23 @@ class Report:
         }
 
     @property
-    def replayed_share(self) -> float:
+    def share_in_patterns(self) -> float:
         """Share of the calls that followed a pattern, a float from 0 to 1; 0 if no call was made."""
-        return self._counts["calls_replayed"] / (self._counts["calls_total"] or 1)
+        return self._counts["calls_in_patterns"] / (self._counts["calls_total"] or 1)
 
     def __str__(self) -> str:
         from reactor.draw.timings import size
 
         c = self._counts
         rows = [
-            ("patterns learned", f"{c['segments']:,}, run {c['segment_runs']:,} times"),
+            ("patterns learned", f"{c['patterns']:,}, run {c['pattern_runs']:,} times"),
             ("calls", f"{c['calls_total']:,}"),
-            ("  followed a pattern", f"{c['calls_replayed']:,} ({self.replayed_share:.1%})"),
+            ("  followed a pattern", f"{c['calls_in_patterns']:,} ({self.share_in_patterns:.1%})"),
             ("bytes copied raw", size(c["bytes_typed"]) or "0 B"),
             ("bytes pickled", size(c["bytes_pickled"]) or "0 B"),
             (
                 "wake-ups, sleeps",
-                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['segment_runs'] or 1):.2g} wake-ups per pattern run)",
+                f"{c['wakes']:,}, {c['sleeps']:,} ({c['wakes'] / (c['pattern_runs'] or 1):.2g} wake-ups per pattern run)",
             ),
             ("physical answers", f"{c['physical_answers']:,}"),
             ("divergences", f"{len(self.divergences):,}"),

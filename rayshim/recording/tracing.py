@@ -7,8 +7,7 @@ from reactor import _core
 from rayshim.session.ids import task_id
 
 _KINDS = {  # (category, colour)
-    _core.Span.ORDINARY: ("ordinary call", "bad"),
-    _core.Span.REPLAYED: ("replayed call", "good"),
+    _core.Span.CALL: ("call", "good"),
     _core.Span.WAIT: ("wait", "grey"),
     _core.Span.COPY: ("copy", "yellow"),
 }

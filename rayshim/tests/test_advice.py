@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, Timing
+from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source, Timing
 
 from rayshim.recording.advice import advise
 
@@ -20,20 +20,20 @@ def after(k):
     return Source("operation", 0, k)
 
 
-def segment(operations, own, wait, runs=100, end="t.py:4"):
-    return Segment("driver", tuple(operations), "get", runs - 1, (own + wait) * runs, 0, 0, None, end, wait * runs)
+def pattern(operations, own, wait, runs=100, end="t.py:4"):
+    return Pattern("driver", tuple(operations), "get", runs, (own + wait) * runs, 0, 0, None, end, wait * runs)
 
 
-def said(*segments, times=1e-3, divergences=(), counters=(), workers=()):
-    """The advice on these segments, in which each step of an Env takes `times` seconds."""
-    names = {operation.name for s in segments for operation in s.operations}
+def said(*patterns, times=1e-3, divergences=(), counters=(), workers=()):
+    """The advice on these patterns, in which each step of an Env takes `times` seconds."""
+    names = {operation.name for s in patterns for operation in s.operations}
     measured = {name: Timing(10, 10 * times) for name in names}
-    recording = Recording(segments, {}, tuple(divergences), dict(counters), measured, dict.fromkeys(workers, 0))
+    recording = Recording(patterns, {}, tuple(divergences), dict(counters), measured, dict.fromkeys(workers, 0))
     return "\n".join(advise(recording, CORES, "packed" if workers else "isolated"))
 
 
 def test_the_parts_of_a_round_are_told():
-    text = said(segment([step(k) for k in range(4)], own=1e-3, wait=3e-3))
+    text = said(pattern([step(k) for k in range(4)], own=1e-3, wait=3e-3))
     assert "The calls before the get at t.py:4 take 100% of the driver's time: 100 rounds of 4 ms" in text
     assert "own code takes 1 ms (25%) and its wait 3 ms" in text
 
@@ -69,49 +69,49 @@ def test_the_parts_of_a_round_are_told():
     ids=["driver", "methods", "chain", "one actor", "short", "elsewhere"],
 )
 def test_what_limits_a_round_is_told(operations, own, wait, times, found):
-    assert found in said(segment(operations, own, wait), times=times)
+    assert found in said(pattern(operations, own, wait), times=times)
 
 
 def test_many_short_calls_to_separate_processes_suggest_to_share_them():
     short = [step(k) for k in range(4)]
-    assert 'placement="packed" or "auto"' in said(segment(short, 1e-5, 1e-4), times=1e-6)
-    assert "placement=" not in said(segment(short, 1e-5, 1e-4), times=1e-6, workers=["Env#0"])
-    assert "placement=" not in said(segment(short[:2], 1e-5, 1e-4), times=1e-6)
+    assert 'placement="packed" or "auto"' in said(pattern(short, 1e-5, 1e-4), times=1e-6)
+    assert "placement=" not in said(pattern(short, 1e-5, 1e-4), times=1e-6, workers=["Env#0"])
+    assert "placement=" not in said(pattern(short[:2], 1e-5, 1e-4), times=1e-6)
 
 
-def test_the_start_of_a_program_and_small_segments_are_left_out():
+def test_the_start_of_a_program_and_small_patterns_are_left_out():
     text = said(
-        segment([step(0)], 1, 1, runs=1, end="t.py:1"),
-        segment([step(1)], 1e-3, 0.1, runs=100),
-        segment([step(2)], 1e-6, 1e-6, end="t.py:9"),
+        pattern([step(0)], 1, 1, runs=1, end="t.py:1"),
+        pattern([step(1)], 1e-3, 0.1, runs=100),
+        pattern([step(2)], 1e-6, 1e-6, end="t.py:9"),
     )
     assert "t.py:4" in text and "t.py:1 " not in text and "t.py:9" not in text
 
 
 def test_a_program_without_a_repeated_pattern_is_told_so():
-    assert said(segment([step(0)], 1, 1, runs=1)).startswith("No pattern of calls")
+    assert said(pattern([step(0)], 1, 1, runs=1)).startswith("No pattern of calls")
 
 
 def test_large_pickled_values_are_named():
-    text = said(segment([step(k, layout="pickle", size=50_000) for k in range(4)], 1e-3, 3e-3))
+    text = said(pattern([step(k, layout="pickle", size=50_000) for k in range(4)], 1e-3, 3e-3))
     assert "Pickled: the result of Env.step, 19.1 MB in all" in text
-    assert "Pickled" not in said(segment([step(k, layout="pickle", size=50) for k in range(4)], 1e-3, 3e-3))
+    assert "Pickled" not in said(pattern([step(k, layout="pickle", size=50) for k in range(4)], 1e-3, 3e-3))
 
 
 def test_one_large_value_for_several_calls_suggests_put():
     weights = Source("value", layout="float32[250000]", bytes=1_000_000)
     assert "Given by value: float32[250000] of 977 KB to 4 calls at t.py:3" in said(
-        segment([step(k, weights) for k in range(4)], 1e-3, 3e-3)
+        pattern([step(k, weights) for k in range(4)], 1e-3, 3e-3)
     )
-    assert "Given by value" not in said(segment([step(0, weights)], 1e-3, 3e-3))
+    assert "Given by value" not in said(pattern([step(0, weights)], 1e-3, 3e-3))
 
 
 def test_frequent_divergences_are_named():
     left = [
         Divergence("driver", "step.remote on Env#1", "step.remote on Env#2", "t.py:3", "t.py:5", "other actor", 700)
     ]
-    counters = {"calls_total": 10_000, "calls_replayed": 6_000}
-    text = said(segment([step(0)], 1e-3, 3e-3), divergences=left, counters=counters)
+    counters = {"calls_total": 10_000, "calls_in_patterns": 6_000}
+    text = said(pattern([step(0)], 1e-3, 3e-3), divergences=left, counters=counters)
     assert "40% of the calls did not follow a learned pattern" in text and "t.py:5" in text
 
 
@@ -133,5 +133,5 @@ def test_explain_tells_it_of_a_program(tmp_path):
 
 def test_the_time_of_tasks_counts():
     task = Operation("task:f", "", "t.py:3")
-    recording = Recording((segment([task] * 4, 1e-4, 2e-3),), measured={"task:f.call": Timing(100, 0.1)})
+    recording = Recording((pattern([task] * 4, 1e-4, 2e-3),), measured={"task:f.call": Timing(100, 0.1)})
     assert "The methods' own time limits the speed: 4 ms a round" in "\n".join(advise(recording, CORES))

@@ -61,18 +61,18 @@ def test_isolated_is_kept_where_packed_gains_next_to_nothing():
     assert choose(profile([{STEP: [100, 1.0]}], [{STEP: [100, 0.99]}]), 2).placement == "isolated"
 
 
-def test_runs_without_a_common_segment_cannot_be_compared():
+def test_runs_without_a_common_pattern_cannot_be_compared():
     assert compare([{STEP: [100, 1.0]}], [{"other": [100, 1.0]}]) is None
     assert choose(profile([{STEP: [100, 1.0]}], [{}]), 2).placement == "isolated"
 
 
 def test_one_slow_run_does_not_decide():
     runs = [{STEP: [100, 0.5]}, {STEP: [100, 50.0]}, {STEP: [100, 0.5]}]
-    gain, segments = compare([{STEP: [100, 1.0]}], runs)
-    assert (gain, segments) == (pytest.approx(2.0), 1)
+    gain, patterns = compare([{STEP: [100, 1.0]}], runs)
+    assert (gain, patterns) == (pytest.approx(2.0), 1)
 
 
-def test_a_run_of_another_length_compares_by_the_time_of_one_segment():
+def test_a_run_of_another_length_compares_by_the_time_of_one_pattern():
     assert compare([{STEP: [1000, 1.0]}], [{STEP: [10, 0.01]}])[0] == pytest.approx(1.0)
 
 

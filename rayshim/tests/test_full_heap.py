@@ -22,7 +22,7 @@ def start(monkeypatch):
             num_cpus=2,
             placement=placement,
             logging_level="ERROR",
-            replay_plans=False,
+            learn_patterns=False,
             _system_config={"automatic_object_spilling_enabled": False},
             **how,
         )

@@ -8,7 +8,7 @@ import rayshim
 from rayshim.tests.plain import alike
 from rayshim.tests.rl_programs import ALL, actor_critic, parameter_server, replay_buffer, tree_of_tasks
 
-WAYS = [{"placement": "inline"}, {"ordering": "strict"}, {"replay_plans": False}, {"placement": "packed"}]
+WAYS = [{"placement": "inline"}, {"ordering": "strict"}, {"learn_patterns": False}, {"placement": "packed"}]
 
 
 def outcome(program, **way):

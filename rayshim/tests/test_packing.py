@@ -458,7 +458,7 @@ def test_an_earlier_run_tells_who_shares_a_worker(tmp_path):
 
 
 def test_a_file_that_is_no_recording_is_refused(tmp_path):
-    (tmp_path / "other.json").write_text('{"segments": 3}')
+    (tmp_path / "other.json").write_text('{"patterns": 3}')
     with pytest.raises(ValueError, match="rayshim.graph"):
         ray.init(placement=packed(recording=tmp_path / "other.json"))
     assert not ray.is_initialized()

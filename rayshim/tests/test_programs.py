@@ -8,8 +8,8 @@ from rayshim.tests.programs import programs, run
 
 WAYS = [
     {"placement": "isolated"},
-    {"placement": "isolated", "replay_plans": False},
-    {"placement": "inline", "replay_plans": False},
+    {"placement": "isolated", "learn_patterns": False},
+    {"placement": "inline", "learn_patterns": False},
     {"placement": "packed"},
 ]
 

@@ -1,4 +1,4 @@
-"""What the recorder tells of a program: segments, layouts, times, who woke whom."""
+"""What the recorder tells of a program: patterns, layouts, times, who woke whom."""
 
 import numpy as np
 import pytest
@@ -51,25 +51,25 @@ def recorded():
 
 
 def of_driver(recording):
-    return [segment for segment in recording.segments if segment.caller == "driver"]
+    return [pattern for pattern in recording.patterns if pattern.caller == "driver"]
 
 
-def test_the_first_round_is_recorded_and_the_second_replayed():
+def test_the_first_round_is_recorded_and_later_ones_follow_it():
     for _ in range(5):
         ray.get([double.remote(1), double.remote(2)])
-    (segment,) = of_driver(recorded())
-    assert (segment.runs, segment.replays, segment.calls) == (5, 4, 2)
+    (pattern,) = of_driver(recorded())
+    assert (pattern.runs, pattern.calls) == (5, 2)
 
 
-def test_a_segment_knows_where_it_ends_what_it_gets_and_its_time():
+def test_a_pattern_knows_where_it_ends_what_it_gets_and_its_time():
     env = Env.remote()
     for _ in range(3):
         observation = env.step.remote(1)
         assert ray.get(env.total.remote(observation)) == 4.0
-    segment = of_driver(recorded())[-1]
-    assert [source.operation for source in segment.gets] == [1]
-    assert segment.end_site.partition(":")[0] == segment.operations[1].site.partition(":")[0]
-    assert segment.seconds > 0
+    pattern = of_driver(recorded())[-1]
+    assert [source.operation for source in pattern.gets] == [1]
+    assert pattern.end_site.partition(":")[0] == pattern.operations[1].site.partition(":")[0]
+    assert pattern.seconds > 0
 
 
 def test_a_result_that_only_another_actor_sees_has_its_layout():
@@ -84,7 +84,7 @@ def test_the_second_result_of_a_call_is_told_apart_from_the_first():
     env, other = Env.remote(), Env.remote()
     for output in (0, 0, 0, 1, 1, 1):
         ray.get(other.same.remote(env.both.remote()[output]))
-    first, second = (segment.operations for segment in of_driver(recorded())[-2:])
+    first, second = (pattern.operations for pattern in of_driver(recorded())[-2:])
     assert [first[1].sources[0].output, second[1].sources[0].output] == [0, 1]
 
 
@@ -94,12 +94,12 @@ def test_a_result_that_is_sent_on_and_read_has_its_own_layout_and_bytes():
         _one, many = env.both.remote()
         total = other.total.remote(many)
         assert ray.get([total, many])[0] == 0.0
-    segment = of_driver(recorded())[-1]
-    call, sent_on = segment.operations
+    pattern = of_driver(recorded())[-1]
+    call, sent_on = pattern.operations
     assert [result.layout for result in call.results] == ["", "float32[50]"]
     assert (sent_on.sources[0].output, sent_on.sources[0].layout) == (1, "float32[50]")
     assert sent_on.sources[0].bytes > 200
-    assert {(source.operation, source.output) for source in segment.gets} == {(0, 1), (1, 0)}
+    assert {(source.operation, source.output) for source in pattern.gets} == {(0, 1), (1, 0)}
 
 
 def test_methods_are_counted_and_timed_where_they_run():
@@ -110,7 +110,7 @@ def test_methods_are_counted_and_timed_where_they_run():
     assert 0 < timing.seconds < 10
 
 
-def test_each_process_of_a_chain_is_woken_about_once_a_segment_at_most():
+def test_each_process_of_a_chain_is_woken_about_once_a_pattern_at_most():
     envs = [Env.remote() for _ in range(4)]
 
     def chain():
@@ -133,7 +133,7 @@ def test_an_ended_workers_recording_stays():
     del caller
     names = set()
     for _ in range(200):
-        names = {segment.caller for segment in recorded().segments}
+        names = {pattern.caller for pattern in recorded().patterns}
         if len(session.current.control.ask("state")["actors"]) == 1:
             break
     assert "Caller#0.ask" in names

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from reactor.record import Divergence, Operation, Recording, Result, Segment, Source
+from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source
 
 from rayshim.recording.reporting import RecordedGraph, Report
 
@@ -12,14 +12,14 @@ DIVERGENCE = Divergence(
 )
 
 
-COUNTS = {"segments": 1, "segment_runs": 10, "calls_total": 20, "calls_replayed": 18, "wakes": 20, "sleeps": 10}
+COUNTS = {"patterns": 1, "pattern_runs": 10, "calls_total": 20, "calls_in_patterns": 18, "wakes": 20, "sleeps": 10}
 
 
 def recording():
     put = Operation("put", "", "t.py:1", (Source("value", layout="float32[4]", bytes=16),))
     step = Operation("Env#0", "step", "t.py:2", (Source("value", layout="pickle", bytes=100),), (Result("int", 8),), 1)
-    segment = Segment("driver", (put, step, step), "get", 9, 0.5, 20, 10)
-    return Recording((segment,), {(0, 0): 9}, (DIVERGENCE,))
+    pattern = Pattern("driver", (put, step, step), "get", 10, 0.5, 20, 10)
+    return Recording((pattern,), {(0, 0): 9}, (DIVERGENCE,))
 
 
 def test_prints_as_a_short_table():
@@ -48,7 +48,7 @@ def test_its_dict_makes_the_same_report_again():
 
 
 def test_an_unknown_count_is_refused():
-    with pytest.raises(ValueError, match=r"unknown keys \['replays'\]\. The keys are segments"):
+    with pytest.raises(ValueError, match=r"unknown keys \['replays'\]\. The keys are patterns"):
         Report({"replays": 1})
 
 

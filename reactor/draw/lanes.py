@@ -53,8 +53,8 @@ def svg(rounds: Iterable[Round]) -> str:
 
 
 def title(one: Round) -> str:
-    where = f" at {one.segment.end_site}" if one.segment.end_site else ""
-    return f"{one.segment.runs:,} rounds of {duration(one.total)}, up to the {one.segment.ends}{where}"
+    where = f" at {one.pattern.end_site}" if one.pattern.end_site else ""
+    return f"{one.pattern.runs:,} rounds of {duration(one.total)}, up to the {one.pattern.ends}{where}"
 
 
 def path_text(one: Round) -> str:
@@ -95,12 +95,12 @@ def _span(one):
 
 def _lines(one):
     lanes, more = _lanes(one)
-    width = max(len(name) for name in [one.segment.caller, *(lane.name for lane in lanes)])
+    width = max(len(name) for name in [one.pattern.caller, *(lane.name for lane in lanes)])
     scale = _COLUMNS / _span(one)
     own = round(one.own * scale)
     bar = "=" * own + "." * (round(one.total * scale) - own)
     yield title(one)
-    yield f"{one.segment.caller.ljust(width)} |{bar.ljust(_COLUMNS)}| {_caller(one)}"
+    yield f"{one.pattern.caller.ljust(width)} |{bar.ljust(_COLUMNS)}| {_caller(one)}"
     for lane in lanes:
         bar = [" "] * _COLUMNS
         for step in lane.steps:
@@ -118,7 +118,7 @@ def _svg(one):
     lanes, more = _lanes(one)
     scale = _BARS / _span(one)
     rows = [
-        _name(0, one.segment.caller),
+        _name(0, one.pattern.caller),
         _bar(0, 0.0, one.own, scale, _OWN, f"own code: {duration(one.own)}"),
         _bar(0, one.own, one.total, scale, _WAIT, f"wait: {duration(one.wait)}"),
         _fact(0, _caller(one)),

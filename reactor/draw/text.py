@@ -37,7 +37,7 @@ def render(graph: Graph, timings: Timings | None = None, fold: int | None = FOLD
 
 
 def delay_text(delay, unit):
-    """ "2 segments later"; "" for None, "a microstep later" for 0."""
+    """ "2 patterns later"; "" for None, "a microstep later" for 0."""
     if delay is None:
         return ""
     one = unit[:-1] if delay == 1 and len(unit) > 1 and unit.endswith("s") else unit

@@ -36,8 +36,8 @@ class Timings:
         """
         runs, spent = activity(recording)
         by_caller = Counter()
-        for segment in recording.segments:
-            by_caller[segment.caller] += segment.seconds  # pyright: ignore[reportArgumentType]  a Counter takes floats, too
+        for pattern in recording.patterns:
+            by_caller[pattern.caller] += pattern.seconds  # pyright: ignore[reportArgumentType]  a Counter takes floats, too
         for name, timing in recording.measured.items():
             if name in runs:
                 runs[name], spent[name] = timing.calls, timing.seconds  # pyright: ignore[reportArgumentType]  None: not known

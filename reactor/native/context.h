@@ -28,7 +28,7 @@ enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4,
 // One span of the timeline: a call that ran here, a wait of this process, or the copying of a large value.
 constexpr size_t kMaxEvents = 1 << 20;  // of one process, where all are kept; later ones are dropped
 constexpr size_t kLatestEvents = 4096;  // elsewhere; earlier ones are dropped
-enum class Span : uint32_t { Ordinary = 0, Replayed, Wait, Copy };
+enum class Span : uint32_t { Call = 0, Wait, Copy };
 struct Event {
   uint64_t start_ns, end_ns;  // where not all are kept: timestamp()
   Span kind;
@@ -187,9 +187,9 @@ struct Context {
     events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name), result ? result->uid : 0, failed});
   }
   // A call that was timed, where not all are kept. The clock has been read already, and the name is that of the note.
-  void keep_timed(uint64_t begun, uint64_t ended, uint32_t actor, const Owned& name, const Object* result, Span kind) {
+  void keep_timed(uint64_t begun, uint64_t ended, uint32_t actor, const Owned& name, const Object* result) {
     const bool failed = result->state.load(memory_order_relaxed) == State::Error;
-    Event e{begun, ended, kind, actor, 0, name ? Owned::share(name.get()) : Owned(), result->uid, failed};
+    Event e{begun, ended, Span::Call, actor, 0, name ? Owned::share(name.get()) : Owned(), result->uid, failed};
     if (events.size() < kLatestEvents) events.push_back(std::move(e));
     else events[latest % kLatestEvents] = std::move(e);
     ++latest;

@@ -1,7 +1,7 @@
 """Recordings to test with: a training run, and random ones."""
 
 from hypothesis import strategies as st
-from reactor.record import Operation, Recording, Result, Segment, Source
+from reactor.record import Operation, Pattern, Recording, Result, Source
 
 
 def value(layout, size):
@@ -9,7 +9,7 @@ def value(layout, size):
 
 
 def call(target, method, process, needs=(), sources=(), result="int"):
-    """A call of one result; `needs` are the indices of operations of the same segment whose first results it takes."""
+    """A call of one result; `needs` are the indices of operations of the same pattern whose first results it takes."""
     taken = tuple(Source("operation", 0, k, layout="int", bytes=8) for k in needs)
     return Operation(target, method, f"{target}.py:1", (*taken, *sources), (Result(result, 8),), process)
 
@@ -38,29 +38,29 @@ def training(actors):
     )
     render = Operation("Env#0", "render", "eval.py:7", (), (Result("uint8[84,84,3]", 21168),), 1)
     reset = tuple(Source("operation", 0, actors + 1 + i) for i in range(actors))
-    segments = (
-        Segment("driver", tuple(setup), "get", 0, 0.3, 9, 1, reset, "train.py:15"),
-        Segment(
-            "driver", tuple(rounds), "get", 998, 2.1, 9990, 999, (Source("operation", 0, actors + 1),), "train.py:24"
+    patterns = (
+        Pattern("driver", tuple(setup), "get", 0, 0.3, 9, 1, reset, "train.py:15"),
+        Pattern(
+            "driver", tuple(rounds), "get", 999, 2.1, 9990, 999, (Source("operation", 0, actors + 1),), "train.py:24"
         ),
-        Segment("driver", evaluation, "get", 9, 0.4, 20, 10, None, "train.py:32"),
-        Segment("task:evaluate", (render,), "get", 9, 0.1, 10, 10, None, "eval.py:8"),
-        Segment("task:evaluate", (), "end of task", 9),
+        Pattern("driver", evaluation, "get", 10, 0.4, 20, 10, None, "train.py:32"),
+        Pattern("task:evaluate", (render,), "get", 10, 0.1, 10, 10, None, "eval.py:8"),
+        Pattern("task:evaluate", (), "end of task", 10),
     )
-    return Recording(segments, {(0, 1): 1, (1, 1): 988, (1, 2): 10, (2, 1): 9, (3, 4): 10})
+    return Recording(patterns, {(0, 1): 1, (1, 1): 988, (1, 2): 10, (2, 1): 9, (3, 4): 10})
 
 
 @st.composite
 def recordings(draw):
-    """Random recordings: up to four segments of the driver and of one task, following each other at random."""
+    """Random recordings: up to four patterns of the driver and of one task, following each other at random."""
     callers = draw(st.lists(st.sampled_from(["driver", "A.f", "task:t"]), min_size=1, max_size=4))
-    segments = [_segment(draw, caller) for caller in callers]
+    patterns = [_pattern(draw, caller) for caller in callers]
     pairs = [(i, j) for i in range(len(callers)) for j in range(len(callers)) if callers[i] == callers[j]]
     followed = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=6))
-    return Recording(tuple(segments), {pair: draw(st.integers(1, 9)) for pair in followed})
+    return Recording(tuple(patterns), {pair: draw(st.integers(1, 9)) for pair in followed})
 
 
-def _segment(draw, caller):
+def _pattern(draw, caller):
     operations = []
     for k in range(draw(st.integers(0, 6))):
         target = draw(st.sampled_from(["A", "B", "C#0", "C#1", "task:t", "put"]))
@@ -79,7 +79,7 @@ def _segment(draw, caller):
     ]
     known = draw(st.one_of(st.none(), st.lists(st.sampled_from(gets), unique=True).map(tuple) if gets else st.just(())))
     ends = draw(st.sampled_from(["get", "wait", "end of task"]))
-    return Segment(caller, tuple(operations), ends, draw(st.integers(0, 9)), gets=known)
+    return Pattern(caller, tuple(operations), ends, draw(st.integers(1, 10)), gets=known)
 
 
 def _source(draw, k, operations):

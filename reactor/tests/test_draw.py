@@ -9,7 +9,7 @@ from reactor.draw import dot, html, mermaid, text
 from reactor.draw.picture import picture
 from reactor.draw.timings import Timing, Timings, size
 from reactor.model.graph import Connection, Graph, Port, Reaction, Reactor
-from reactor.record import Recording, Segment
+from reactor.record import Pattern, Recording
 from reactor.recorded import graph_of
 from reactor.tests.recordings import call, recordings, training
 
@@ -35,7 +35,7 @@ def test_shows_reactions_sites_layouts_bytes_and_timings(render):
 
 
 def test_text_tells_of_the_delay():
-    assert "-> Learner#0.save   float · 8 B   1 segment later" in text.render(*drawn_training())
+    assert "-> Learner#0.save   float · 8 B   1 pattern later" in text.render(*drawn_training())
 
 
 def test_text_without_timings():
@@ -85,10 +85,10 @@ def test_reactors_that_follow_each_other_are_not_folded():
     assert len(picture(graph).groups) == 9
 
 
-def test_a_value_that_flows_in_two_segments_is_counted_once():
+def test_a_value_that_flows_in_two_patterns_is_counted_once():
     step = call("Env#0", "step", 1, result="float32[4]")
-    segments = tuple(Segment("driver", (step, call("L", "learn", 0, needs=[0]))) for _ in range(2))
-    drawn = text.render(graph_of(Recording(segments, {(0, 1): 1})))
+    patterns = tuple(Pattern("driver", (step, call("L", "learn", 0, needs=[0]))) for _ in range(2))
+    drawn = text.render(graph_of(Recording(patterns, {(0, 1): 1})))
     assert "-> L.learn   float32[4] · 8 B\n" in drawn
 
 
@@ -97,7 +97,7 @@ def test_timings_of_a_recording():
     assert timings.wall == pytest.approx(2.8)
     assert timings.reactions["Env#0.step"] == Timing(999, None)
     assert timings.reactions["Env#1.step"] == Timing(999, 0.5)
-    assert timings.reactions["driver.segment 1"] == Timing(999, 2.1)
+    assert timings.reactions["driver.pattern 1"] == Timing(999, 2.1)
     assert timings.label(timings.reactions["Env#0.step"]) == "357/s"
 
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from reactor.model.graph import Connection, Graph, Port, Reaction, Reactor, precedences
 from reactor.model.levels import CausalityError, GraphError
-from reactor.record import Operation, Recording, Result, Segment, Source
+from reactor.record import Operation, Pattern, Recording, Result, Source
 from reactor.recorded import graph_of
 from reactor.tests.recordings import call, recordings, training
 
@@ -107,53 +107,53 @@ def test_a_result_that_another_actor_takes_is_an_edge_between_the_two():
 def test_a_put_read_by_many_is_one_output_with_a_connection_each():
     graph = graph_of(training(actors=5))
     puts = {c.source for c in graph.connections if " put " in c.source}
-    assert puts == {"driver.segment 1 put 0"}
+    assert puts == {"driver.pattern 1 put 0"}
     assert sum(c.source in puts for c in graph.connections) == 5
 
 
-def test_a_result_of_an_earlier_segment_comes_with_delay():
+def test_a_result_of_an_earlier_pattern_comes_with_delay():
     graph = graph_of(training(actors=1))
     assert [c.delay for c in connected(graph, "Learner#0.learn", "Learner#0.save")] == [1]
-    assert [c.count for c in connected(graph, "driver.get 1", "driver.segment 1")] == [988]
+    assert [c.count for c in connected(graph, "driver.get 1", "driver.pattern 1")] == [988]
 
 
 def test_a_task_that_calls_is_a_caller_itself():
     graph = graph_of(training(actors=1))
     assert connected(graph, "task:evaluate.call", "Env#0.render")
     assert connected(graph, "Env#0.render", "task:evaluate.call get 3")
-    assert connected(graph, "task:evaluate.call segment 4", "driver.get 2")
-    assert graph.levels["driver.get 2"] > graph.levels["task:evaluate.call segment 4"] > graph.levels["Env#0.render"]
+    assert connected(graph, "task:evaluate.call pattern 4", "driver.get 2")
+    assert graph.levels["driver.get 2"] > graph.levels["task:evaluate.call pattern 4"] > graph.levels["Env#0.render"]
 
 
-def test_a_call_that_goes_round_in_a_segment_comes_back_a_microstep_later():
+def test_a_call_that_goes_round_in_a_pattern_comes_back_a_microstep_later():
     round_trip = [call("A", "f", 0), call("B", "g", 1, needs=[0]), call("A", "f", 0, needs=[1])]
-    graph = graph_of(Recording((Segment("driver", tuple(round_trip)),)))
+    graph = graph_of(Recording((Pattern("driver", tuple(round_trip)),)))
     assert [c.delay for c in connected(graph, "B.g", "A.f")] == [0]
 
 
 def test_a_loop_begins_at_startup_and_goes_on_by_itself():
-    graph = graph_of(Recording((Segment("driver", (call("A", "f", 0),)),), {(0, 0): 9}))
-    assert "startup" in graph.reactions["driver.segment 0"].triggers
-    assert [(c.delay, c.count) for c in connected(graph, "driver.get 0", "driver.segment 0")] == [(1, 9)]
+    graph = graph_of(Recording((Pattern("driver", (call("A", "f", 0),)),), {(0, 0): 9}))
+    assert "startup" in graph.reactions["driver.pattern 0"].triggers
+    assert [(c.delay, c.count) for c in connected(graph, "driver.get 0", "driver.pattern 0")] == [(1, 9)]
 
 
 def test_a_loop_within_a_task_goes_on_a_microstep_later():
-    outer = Segment("driver", (Operation("task:f", "", "a.py:1", (), (Result(),)),))
-    inner = Segment("task:f", (call("A", "g", 0),))
+    outer = Pattern("driver", (Operation("task:f", "", "a.py:1", (), (Result(),)),))
+    inner = Pattern("task:f", (call("A", "g", 0),))
     graph = graph_of(Recording((outer, inner), {(1, 1): 5}))
     assert [c.delay for c in connected(graph, "task:f.call get 1", "task:f.call")] == [0]
     assert not graph.reactions["task:f.call"].triggers.count("startup")
 
 
 def test_a_task_that_calls_itself_has_a_graph():
-    recursive = Segment("task:f", (Operation("task:f", "", "a.py:2", (), (Result(),)),), "get")
-    first = Segment("driver", (Operation("task:f", "", "a.py:9", (), (Result(),)),), "get")
+    recursive = Pattern("task:f", (Operation("task:f", "", "a.py:2", (), (Result(),)),), "get")
+    first = Pattern("driver", (Operation("task:f", "", "a.py:9", (), (Result(),)),), "get")
     assert "task:f.call" in graph_of(Recording((first, recursive))).reactions
 
 
 def test_what_flows_is_found_through_all_predecessors():
-    late = Segment("driver", (call("B", "g", 1, sources=[Source("operation", -2, 0)]),))
-    first, middle = Segment("driver", (call("A", "f", 0),)), Segment("driver", (call("A", "h", 0),))
+    late = Pattern("driver", (call("B", "g", 1, sources=[Source("operation", -2, 0)]),))
+    first, middle = Pattern("driver", (call("A", "f", 0),)), Pattern("driver", (call("A", "h", 0),))
     graph = graph_of(Recording((first, middle, late), {(0, 1): 1, (1, 2): 1}))
     assert [c.delay for c in connected(graph, "A.f", "B.g")] == [2]
 
@@ -175,6 +175,6 @@ def test_levels_respect_every_connection(recording):
 @given(recordings())
 def test_there_is_a_reaction_per_method_that_is_called(recording):
     names = {
-        o.name if o.method else f"{o.target}.call" for s in recording.segments for o in s.operations if not o.is_put
+        o.name if o.method else f"{o.target}.call" for s in recording.patterns for o in s.operations if not o.is_put
     }
     assert names <= set(graph_of(recording).reactions)

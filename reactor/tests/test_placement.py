@@ -2,7 +2,7 @@
 
 import pytest
 from reactor.placement import Measured, group, least_loaded, measured, unreturned
-from reactor.record import Operation, Recording, Segment, Source, Timing
+from reactor.record import Operation, Pattern, Recording, Source, Timing
 
 
 def loads(found, seconds):
@@ -58,17 +58,17 @@ def test_a_new_actor_goes_to_the_worker_with_the_fewest():
 
 def test_a_recording_tells_time_and_traffic_of_its_actors():
     source = Source("operation", 0, 0, bytes=64)
-    segment = Segment(
+    pattern = Pattern(
         "driver",
         (
             Operation("Env#0", "step", "a.py:1", results=()),
             Operation("Learner#0", "learn", "a.py:2", sources=(source,), results=()),
         ),
-        replays=1,
+        runs=2,
     )
     load = measured(
         Recording(
-            (segment,),
+            (pattern,),
             measured={
                 "Learner#0.learn": Timing(2, 3.0),
                 "Env#0.step": Timing(2, 1.0),
@@ -87,7 +87,7 @@ def test_of_ten_classes_the_tenth_actor_comes_after_the_second():
 
 
 def test_an_actor_whose_calls_did_not_end_is_in_no_group():
-    segment = Segment(
+    pattern = Pattern(
         "driver",
         (
             Operation("A#0", "__init__", "a.py:1"),
@@ -96,6 +96,6 @@ def test_an_actor_whose_calls_did_not_end_is_in_no_group():
             Operation("task:f", "call", "a.py:4"),
         ),
     )
-    recording = Recording((segment,), measured={"A#0.get": Timing(3, 1.0), "A#1.get": Timing(1, 1.0)})
+    recording = Recording((pattern,), measured={"A#0.get": Timing(3, 1.0), "A#1.get": Timing(1, 1.0)})
     assert unreturned(recording) == ["A#0"]
     assert group(measured(recording), 1, unreturned(recording)) == [["A#1"]]

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from reactor.record import Divergence, Operation, Recording, Result, Segment, Source, is_typed
+from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source, is_typed
 
 
 def recording():
@@ -13,11 +13,11 @@ def recording():
     learn = Operation(
         "Learner", "learn", "train.py:42", (Source("operation", 0, 0), Source("put", -1, 2)), (Result(),), 5
     )
-    segment = Segment("driver", (step, learn), "get", 9, 0.5, 20, 10, (Source("operation", 0, 1),), "train.py:43")
+    pattern = Pattern("driver", (step, learn), "get", 10, 0.5, 20, 10, (Source("operation", 0, 1),), "train.py:43")
     divergence = Divergence(
         "driver", "step.remote on Env#3", "learn.remote on Learner", "a.py:41", "a.py:47", "other actor", 2
     )
-    return Recording((segment,), {(0, 0): 9}, (divergence,), {"bytes_typed": 240})
+    return Recording((pattern,), {(0, 0): 9}, (divergence,), {"bytes_typed": 240})
 
 
 def test_survives_json():
@@ -28,8 +28,8 @@ def test_survives_json():
 def test_prints_each_operation_with_its_site_and_where_its_arguments_come_from():
     text = str(recording())
     assert "#0 Env#3.step(int) -> float32[4]   train.py:41" in text
-    assert "#1 Learner.learn(#0, put #2 of the segment before) -> ?   train.py:42" in text
-    assert "driver: 2 operations, then get at train.py:43; replayed 9 times" in text
+    assert "#1 Learner.learn(#0, put #2 of the pattern before) -> ?   train.py:42" in text
+    assert "driver: 2 operations, then get at train.py:43; ran 10 times" in text
     assert "[0] followed [0] 9 times" in text
 
 
@@ -46,10 +46,10 @@ def test_a_put_stores_its_source():
     assert put.is_put and put.name == "put" and put.results == (Result("float32[8]", 32),)
 
 
-def test_calls_of_a_segment_are_its_operations_without_puts():
+def test_calls_of_a_pattern_are_its_operations_without_puts():
     put, call = Operation("put", "", "a.py:1"), Operation("task:f", "", "a.py:2")
-    segment = Segment("driver", (put, call, call), replays=4)
-    assert (segment.calls, segment.runs) == (2, 5)
+    pattern = Pattern("driver", (put, call, call), runs=5)
+    assert (pattern.calls, pattern.runs) == (2, 5)
 
 
 @pytest.mark.parametrize("layout, typed", [("int", True), ("(float32[4], bool)", True), ("pickle", False), ("", False)])
@@ -60,7 +60,7 @@ def test_layouts_that_travel_typed(layout, typed):
 def test_impossible_sources_are_refused():
     with pytest.raises(ValueError, match="Source of kind 'file': the kinds are operation, put, value, outside"):
         Source("file")
-    with pytest.raises(ValueError, match="Source in segment 1"):
+    with pytest.raises(ValueError, match="Source in pattern 1"):
         Source("operation", 1, 0)
     with pytest.raises(ValueError, match="needs the index of its operation"):
         Source("put")

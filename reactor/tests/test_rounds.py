@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reactor.draw import lanes
-from reactor.record import CREATION, Operation, Recording, Segment, Source, Timing
+from reactor.record import CREATION, Operation, Pattern, Recording, Source, Timing
 from reactor.rounds import main_rounds, round_of
 from reactor.tests.recordings import recordings
 
@@ -23,10 +23,8 @@ def after(k):
     return Source("operation", 0, k)
 
 
-def segment(operations, own=0.0, wait=1.0, runs=10, caller="driver"):
-    return Segment(
-        caller, tuple(operations), "get", runs - 1, (own + wait) * runs, end_site="t.py:4", waited=wait * runs
-    )
+def pattern(operations, own=0.0, wait=1.0, runs=10, caller="driver"):
+    return Pattern(caller, tuple(operations), "get", runs, (own + wait) * runs, end_site="t.py:4", waited=wait * runs)
 
 
 def a_second_each(*operations):
@@ -34,7 +32,7 @@ def a_second_each(*operations):
 
 
 def drawn(*operations, workers=(), **times):
-    return round_of(segment(operations, **times), a_second_each(*operations), dict(workers), CORES)
+    return round_of(pattern(operations, **times), a_second_each(*operations), dict(workers), CORES)
 
 
 def names(steps):
@@ -77,20 +75,20 @@ def test_creations_and_puts_take_no_time_and_are_no_calls():
     assert one.steps[0].start == 0.0
 
 
-def test_only_segments_of_the_driver_that_ran_again_and_take_time_are_main_rounds():
-    short = segment([step(2)], wait=1e-6)
+def test_only_patterns_of_the_driver_that_ran_again_and_take_time_are_main_rounds():
+    short = pattern([step(2)], wait=1e-6)
     recording = Recording(
-        (segment([step(0)], runs=2), segment([step(1)]), short, segment([step(3)], caller="Env#9.run"))
+        (pattern([step(0)], runs=2), pattern([step(1)]), short, pattern([step(3)], caller="Env#9.run"))
     )
-    assert [one.segment for one in main_rounds(recording, CORES)] == [recording.segments[1]]
+    assert [one.pattern for one in main_rounds(recording, CORES)] == [recording.patterns[1]]
 
 
 @settings(max_examples=60, deadline=None)
 @given(recordings(), st.integers(1, 3), st.data())
 def test_no_process_does_two_things_at_once_and_no_call_runs_before_its_arguments(recording, cores, data):
     seconds = st.floats(0, 1, allow_nan=False)
-    assert recording.segments
-    for one in recording.segments:
+    assert recording.patterns
+    for one in recording.patterns:
         measured = {name: Timing(1, data.draw(seconds)) for name in a_second_each(*one.operations)}
         drawn = round_of(one, measured, {}, cores)
         called = [o for o in one.operations if not o.is_put and o.method != CREATION]
@@ -101,7 +99,7 @@ def test_no_process_does_two_things_at_once_and_no_call_runs_before_its_argument
         assert all(a.end <= b.start for steps in by_lane.values() for a, b in itertools.pairwise(steps))
         ends = dict(zip(map(id, called), drawn.steps, strict=True))
         for o in called:
-            needs = [one.operations[s.operation] for s in o.sources if s.kind == "operation" and s.segment == 0]
+            needs = [one.operations[s.operation] for s in o.sources if s.kind == "operation" and s.pattern == 0]
             assert all(ends[id(o)].start >= ends[id(n)].end for n in needs if id(n) in ends)
         of_actors = defaultdict(float)  # the calls of an actor have to run one after the other
         for s in drawn.steps:
@@ -144,5 +142,5 @@ def test_nothing_to_draw_is_nothing():
 
 @pytest.mark.parametrize("own", [0.0, 1e-9])
 def test_calls_that_take_no_time_are_drawn(own):
-    empty = round_of(segment([step(0)], own=own, wait=0.0), {}, {}, CORES)
+    empty = round_of(pattern([step(0)], own=own, wait=0.0), {}, {}, CORES)
     assert "Env#0" in lanes.text([empty]) and "<rect" in lanes.svg([empty])

@@ -27,7 +27,7 @@ _LAUNCH = Path(__file__).with_name("launch.py")
 _TITLES = {"ray": "Ray", "rayshim": "rayshim"}
 _CALLS = [
     ("calls a second after start-up", "calls_per_second", lambda value: f"{value:,.0f}", True),
-    ("share of calls that followed a pattern", "replayed", lambda value: f"{value:.1%}", True),
+    ("share of calls that followed a pattern", "in_patterns", lambda value: f"{value:.1%}", True),
 ]
 
 
@@ -37,7 +37,7 @@ def run(side, program, timeout):
     Returns a dict with the keys of the figures, and `calls`, `printed`, `reason` (None if it succeeded), `log`, `left_behind`,
     and the shares of `Watch.others`.
     """
-    calls = {"calls": 0, "replayed": 0}
+    calls = {"calls": 0, "in_patterns": 0}
 
     def listen(event):
         if event["event"] == "session":
@@ -56,7 +56,7 @@ def run(side, program, timeout):
         "cpu": cost.cpu,
         "peak_memory": cost.peak_memory,
         "calls": calls["calls"],
-        "replayed": calls["replayed"] / calls["calls"] if calls["calls"] else None,
+        "in_patterns": calls["in_patterns"] / calls["calls"] if calls["calls"] else None,
         "printed": text,
         "reason": cost.reason,
         "log": cost.log,

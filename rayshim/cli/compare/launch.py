@@ -3,7 +3,7 @@
     python launch.py (ray | rayshim) OUT (SCRIPT | -m MODULE) [ARGS...]
 
 It appends events to OUT, one line of JSON each: "ready", with the time of the monotonic clock when `init` has returned, and at the end of each
-session of rayshim "session", with the number of its `calls` and of those that were `replayed`. With real Ray, it imports nothing of rayshim.
+session of rayshim "session", with the number of its `calls` and of those `in_patterns`. With real Ray, it imports nothing of rayshim.
 """
 
 import functools
@@ -45,7 +45,7 @@ def _with_rayshim(tell):
         from rayshim import api
 
         counts = api.report().to_dict()
-        tell(event="session", calls=counts["calls_total"], replayed=counts["calls_replayed"])
+        tell(event="session", calls=counts["calls_total"], in_patterns=counts["calls_in_patterns"])
 
     alias.install()
     session.after_begin.append(begun)

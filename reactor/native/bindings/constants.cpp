@@ -84,15 +84,14 @@ void bind_constants(nb::module_& m) {
                number("COLLECT", Control::Collect)});
   add_numbers(m, "reactor._core.OpKind", "of a recorded operation",
               {number("CALL", OpKind::Call), number("CREATE", OpKind::Create), number("TASK", OpKind::Task), number("PUT", OpKind::Put)});
-  add_numbers(m, "reactor._core.SegmentEnd", "where the caller of a recorded segment waits",
-              {number("GET", SegmentEnd::Get), number("WAIT", SegmentEnd::Wait), number("TASK_END", SegmentEnd::TaskEnd)});
+  add_numbers(m, "reactor._core.PatternEnd", "where the caller of a recorded pattern waits",
+              {number("GET", PatternEnd::Get), number("WAIT", PatternEnd::Wait), number("TASK_END", PatternEnd::TaskEnd)});
   add_numbers(m, "reactor._core.Beginning", "how a call begins (hook call_started)",
               {number("HERE", Beginning::Here), number("HANDED_ON", Beginning::HandedOn), number("FAILS", Beginning::Fails)});
   add_numbers(m, "reactor._core.Cancelled", "what became of a call that was to be cancelled (cancel)",
               {number("DONE", Cancelled::Done), number("UNBEGUN", Cancelled::Unbegun), number("RUNNING", Cancelled::Running)});
-  add_numbers(
-      m, "reactor._core.Span", "of the timeline",
-      {number("ORDINARY", Span::Ordinary), number("REPLAYED", Span::Replayed), number("WAIT", Span::Wait), number("COPY", Span::Copy)});
+  add_numbers(m, "reactor._core.Span", "of the timeline",
+              {number("CALL", Span::Call), number("WAIT", Span::Wait), number("COPY", Span::Copy)});
   m.attr("OLDER") = kOlder;
   m.attr("LATER") = kLater;
   m.attr("UNIT") = kUnit;

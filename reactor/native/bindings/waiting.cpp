@@ -68,18 +68,18 @@ bool failed(PyRef* r) { return is_done(r->object) && r->object->state.load(memor
   raise_for(which);
 }
 
-// A get or wait ends the caller's segment of operations; its time is a span of the timeline.
-class SegmentScope {
+// A get or wait ends the caller's pattern of operations; its time is a span of the timeline.
+class PatternScope {
  public:
-  explicit SegmentScope(SegmentEnd end) {
+  explicit PatternScope(PatternEnd end) {
     if (!ctx) return;
     forget_arguments();
     if (PyThread_get_thread_ident() != ctx->main_thread) return;
     ended_ = true;
-    if (ctx->recorder) ctx->recorder->end_segment(end);
+    if (ctx->recorder) ctx->recorder->end_pattern(end);
     if (ctx->tracing) start_ = now_ns();
   }
-  ~SegmentScope() {
+  ~PatternScope() {
     if (ended_ && epoch == epoch_ && ctx->recorder) ctx->recorder->waited();
     if (ended_ && epoch == epoch_) ctx->trace(start_, Span::Wait, ctx->call->actor);
   }
@@ -96,7 +96,7 @@ void note_result(PyRef* r) {
   if (!r->recorded || !ctx->recorder) return;
   OpNote* note = ctx->recorder->note(r->recorded);
   if (!note) return;
-  uint32_t later = ctx->recorder->segment() - 1 - r->segment;  // the wait that gets it has ended its segment
+  uint32_t later = ctx->recorder->pattern() - 1 - r->pattern;  // the wait that gets it has ended its pattern
   ResultNote& result = note->result(r->output);
   result.taken |= 1u << (later < kLater ? later : kLater);
   if (!result.layout.empty()) return;
@@ -174,7 +174,7 @@ size_t read_as_they_come(std::vector<PyRef*>& refs, uint64_t deadline, PyObject*
 nb::object get(nb::object list, nb::object timeout) {
   need_ctx();
   RefList r(list.ptr());
-  SegmentScope segment(SegmentEnd::Get);
+  PatternScope pattern(PatternEnd::Get);
   uint64_t deadline = deadline_of(timeout);
   nb::object result = steal(PyList_New(Py_ssize_t(r.refs.size())));
   bool looked = false;
@@ -209,7 +209,7 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   }
   if (!ref_object(args[0])) return nullptr;
   auto* r = reinterpret_cast<PyRef*>(args[0]);
-  SegmentScope segment(SegmentEnd::Get);
+  PatternScope pattern(PatternEnd::Get);
   return translated([&]() -> PyObject* {
     if (!is_done(r->object) || failed(r)) {
       nb::object keep = nb::borrow(args[0]);
@@ -228,7 +228,7 @@ PyObject* stream_next(PyObject*, PyObject* const* args, Py_ssize_t n) {
     return nullptr;
   }
   if (!ref_object(args[0]) || !ref_object(args[1])) return nullptr;
-  SegmentScope segment(SegmentEnd::Wait);
+  PatternScope pattern(PatternEnd::Wait);
   return translated([&] {
     return next_item(reinterpret_cast<PyRef*>(args[0]), reinterpret_cast<PyRef*>(args[1]), deadline_of(nb::borrow(args[2])), timed_out);
   });
@@ -342,7 +342,7 @@ int wait_for_first(std::vector<PyRef*>& refs, Py_ssize_t k, const Site& site, ui
 nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<Site> site) {
   need_ctx();
   RefList r(list.ptr());
-  SegmentScope segment(SegmentEnd::Wait);
+  PatternScope pattern(PatternEnd::Wait);
   if (has_duplicates(r.refs)) throw nb::value_error("wait: a ref is in the list more than once");
   auto n = Py_ssize_t(r.refs.size());
   auto done_of = [&](Py_ssize_t some) {

@@ -106,7 +106,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
       kind == MessageKind::Create ? kMethodResult | kSeen : kMethodResult;  // a constructor's failure is told where it ran
   out.look_up(kind == MessageKind::Create ? OpKind::Create : OpKind::Call, link->uid, index, args, nargs, kwnames);
   out.tell(spec.name);
-  if (out.replayed) call_prefetch.fetch_next(out.recorded.node);
+  if (out.known) call_prefetch.fetch_next(out.recorded.node);
   Inbox* inbox = link->inbox;
   out.timestamped = ctx->logical && inbox->order.load(memory_order_relaxed) & kSeveral;
   CallersRefs refs;

@@ -40,7 +40,7 @@ void Outgoing::record(PyObject* name, uint64_t actor, PyObject* const* a) {
   for (uint32_t i = 0; i < args + kwargs; ++i)
     if (is_ref(a[i])) {
       auto* r = reinterpret_cast<PyRef*>(a[i]);
-      note->sources.push_back({i, recorded.recorder->back_to(r->segment), r->op, r->output});
+      note->sources.push_back({i, recorded.recorder->back_to(r->pattern), r->op, r->output});
     }
 }
 
@@ -96,7 +96,7 @@ bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
   if (!append(a, kwnames)) return false;
   value_size = has_arguments() ? encoding->size() : 0;
   ctx->proc->count_bytes(value_size, encoding->pickled_bytes());
-  if (replayed) recorded.set_room(*encoding.encoder);
+  if (known) recorded.set_room(*encoding.encoder);
   if (value_size > kInlineArgs) {
     if (!given_before()) return false;
     if (args_object) return true;

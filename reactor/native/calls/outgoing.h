@@ -39,7 +39,7 @@ struct Outgoing {
   const CallSpec& spec;
   const int32_t wanted;   // what the caller gets, see CallSpec::results
   Recorded recorded;
-  bool replayed = false;
+  bool known = false;     // it follows a known pattern
   uint32_t deps = 0;      // arguments that are refs
   uint32_t room = 0;      // what its arguments took when it was recorded, 0: they cannot be encoded in place
   bool in_place = false;
@@ -70,12 +70,12 @@ struct Outgoing {
       if (!is_ref(a[i])) continue;
       ++deps;
       auto* r = reinterpret_cast<PyRef*>(a[i]);
-      uint32_t back = recorded.recorder->back_to(r->segment);
+      uint32_t back = recorded.recorder->back_to(r->pattern);
       key.shape = (key.shape * 31 + i) * 31 + (back > 3 ? UINT32_MAX : (back * 65537 + r->op) * 31 + r->output);
     }
     if (kwargs) key.names = uint32_t(PyObject_Hash(kwnames));
     recorded.look_up();
-    replayed = recorded.node;
+    known = recorded.node;
     room = recorded.room();
   }
   // Its arguments have been encoded: adds it to the recording if it is new, and what is shown of it if that is not there yet.
@@ -158,7 +158,7 @@ struct Outgoing {
   void fill(Message* m, MessageKind kind) {
     m->size = uint32_t(record_size());
     m->kind = kind;
-    m->flags = (replayed ? kReplayed : 0) | (on_board ? kOnBoard : 0) | (timestamped ? kTimestamped : 0) |
+    m->flags = (on_board ? kOnBoard : 0) | (timestamped ? kTimestamped : 0) |
                (wanted == kStreamResult    ? kStreaming
                 : wanted == kDynamicResult ? kDynamic
                                            : 0);

@@ -423,10 +423,8 @@ void MessageRun::leave_call() {
     SavedError error;
     hooks.flush();
   }
-  if (!handed_on_ && ctx->tracing)
-    ctx->trace(started_, flags_ & kReplayed ? Span::Replayed : Span::Ordinary, actor_, 0, callable_.get(), first_);
-  else if (!handed_on_ && ended_)
-    ctx->keep_timed(begun_, ended_, actor_, note_->name, first_, flags_ & kReplayed ? Span::Replayed : Span::Ordinary);
+  if (!handed_on_ && ctx->tracing) ctx->trace(started_, Span::Call, actor_, 0, callable_.get(), first_);
+  else if (!handed_on_ && ended_) ctx->keep_timed(begun_, ended_, actor_, note_->name, first_);
   if (!handed_on_) ctx->unheard.keep(ctx->heap, first_, ctx->children);  // at once: from here on the call is not found here
   running_.end();
   stream_.reset();

@@ -127,7 +127,7 @@ struct alignas(64) Proc {
   atomic<int64_t> small_values;  // bytes of small values stored less those freed, not yet in Header::store_used (alloc.h)
   // counters, shown by the runtime's report
   atomic<uint64_t> bytes_native, bytes_pickled;  // of values written
-  atomic<uint64_t> calls, replayed;  // operations issued, and those that followed a recording
+  atomic<uint64_t> calls, in_patterns;  // operations issued, and those that followed a known pattern
   atomic<uint64_t> wakes;  // futex wake-ups sent
   atomic<uint64_t> sleeps;  // futex waits entered
   atomic<uint64_t> digest;  // sum over the calls run here, see digest.h
@@ -143,7 +143,7 @@ struct alignas(64) Proc {
   char running[96];  // title of the task that a task worker runs, cut; empty between tasks. Read when it has died
 
   std::array<atomic<uint64_t>*, kCounters> counters() {
-    return {&bytes_native, &bytes_pickled, &calls, &replayed, &wakes, &sleeps, &physical, &digest};
+    return {&bytes_native, &bytes_pickled, &calls, &in_patterns, &wakes, &sleeps, &physical, &digest};
   }
   void count_bytes(uint64_t all, uint64_t pickled) {  // one writer: no need for read-modify-write
     bytes_native.store(bytes_native.load(std::memory_order_relaxed) + all - pickled, std::memory_order_relaxed);
@@ -418,7 +418,6 @@ inline constinit ValueHeader no_value{ValueHeader::kBare, {}};  // of a call wit
 enum class MessageKind : uint8_t { Call = 1, Create, Task, Skip };
 
 // Flags in Message::flags
-constexpr uint8_t kReplayed = 1 << 0;  // the call followed a recording
 constexpr uint8_t kStreaming = 1 << 1;  // its results are a stream's completion and first link (stream.h)
 constexpr uint8_t kDynamic = 1 << 2;  // its result is the list of what its generator yields
 constexpr uint8_t kOnBoard = 1 << 3;  // the call is on a board (order.h)

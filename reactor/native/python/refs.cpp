@@ -107,7 +107,7 @@ PyObject* new_ref(Object* o, bool take, uint32_t note) {
   r->uid = o->uid;
   r->epoch = epoch;
   r->note = note;
-  r->segment = r->op = r->recorded = 0;
+  r->pattern = r->op = r->recorded = 0;
   r->output = 0;
   r->exporter = false;
   r->node = nullptr;

@@ -15,7 +15,7 @@ struct PyRef {
   uint64_t uid;
   uint32_t epoch;
   uint32_t note;      // entry in the hold list
-  uint32_t segment, op;  // where the caller issued it: number of its segment and place in it; 0: not recorded
+  uint32_t pattern, op;  // where the caller issued it: number of its pattern and place in it; 0: not recorded
   uint32_t recorded;     // node of the operation in the trie, 0 for none
   uint16_t output;       // which of the operation's results, kMaxOutput for that one and all after it
   bool exporter;      // of code, and its process has put it there: when this goes nobody makes further calls of it
@@ -89,7 +89,6 @@ struct PyCompletion {
   uint32_t epoch;
   uint32_t actor;
   uint64_t started;   // ns, where times are kept
-  bool replayed;
   Started* children;
   uint64_t given_digest, digest;  // of the arguments; of these with all that the actor was given before, which the results are added to
   PyObject* tag;                  // null unless a record is kept of the run; then also:

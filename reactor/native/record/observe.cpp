@@ -296,7 +296,7 @@ void sum_counters(uint64_t (&sums)[kCounters]) {
 nb::dict counters() {
   uint64_t sums[kCounters];
   sum_counters(sums);
-  const char* names[] = {"bytes_typed", "bytes_pickled", "calls_total", "calls_replayed", "wakes", "sleeps", "physical_answers"};
+  const char* names[] = {"bytes_typed", "bytes_pickled", "calls_total", "calls_in_patterns", "wakes", "sleeps", "physical_answers"};
   nb::dict d;
   for (size_t k = 0; k < std::size(names); ++k) d[names[k]] = sums[k];
   return d;

@@ -11,7 +11,7 @@ struct Recorded {
   OpKey key{};
   Recorder* recorder = nullptr;     // null: it is not recorded
   uint32_t node = 0;                // in the recorder's trie; 0: it is not there yet
-  uint32_t segment = 0, depth = 0;  // where that is
+  uint32_t pattern = 0, depth = 0;  // where that is
   uint32_t position = 0;            // of the caller, when it was looked up
 
   // Whether the operation that begins now is recorded. Only those of the process's main thread are: others have no serial order.
@@ -47,7 +47,7 @@ struct Recorded {
   void mark(PyObject* ref, size_t output = 0) const {
     if (!ref || !node) return;
     auto* r = reinterpret_cast<PyRef*>(ref);
-    r->segment = segment;
+    r->pattern = pattern;
     r->op = depth;
     r->recorded = node;
     r->output = uint16_t(std::min<size_t>(output, kMaxOutput));
@@ -58,11 +58,11 @@ struct Recorded {
     node = recorder->follow(key);
     position = recorder->position();
     if (!node) return;
-    ctx->proc->replayed.store(recorder->matched(), memory_order_relaxed);
+    ctx->proc->in_patterns.store(recorder->matched(), memory_order_relaxed);
     locate();
   }
   void locate() {
-    segment = recorder->segment();
+    pattern = recorder->pattern();
     depth = recorder->depth();
   }
 };

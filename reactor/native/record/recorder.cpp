@@ -34,7 +34,7 @@ Recorder::Recorder(const Proc* proc) : proc_(proc) {
 Recorder::~Recorder() {
   for (auto& n : nodes_) Py_XDECREF(n.key.code);
   for (auto& f : facts_) Py_XDECREF(f.name);
-  for (auto& s : segments_) Py_XDECREF(s.code);
+  for (auto& s : patterns_) Py_XDECREF(s.code);
 }
 
 namespace {
@@ -102,7 +102,7 @@ uint32_t Recorder::record(const OpKey& k, PyObject* name, uint32_t actor, uint32
   return id;
 }
 
-void Recorder::end_segment(SegmentEnd end) {
+void Recorder::end_pattern(PatternEnd end) {
   if (++serial_ == 0) serial_ = 1;  // 0: not recorded. A ref as old as the numbers last is taken for a new one, in what is drawn alone
   uint32_t at = caller_.at;
   caller_.at = caller_.root;
@@ -112,31 +112,31 @@ void Recorder::end_segment(SegmentEnd end) {
     return;
   }
   OpNode& n = nodes_[at];
-  if (n.segment == 0) {
-    segments_.push_back({at, caller_.root, end, uint32_t(nodes_.size())});
-    n.segment = uint32_t(segments_.size());
-    SegmentNote& s = segments_.back();
-    if (end != SegmentEnd::TaskEnd) reactor_call_site(&s.code, &s.instruction);
+  if (n.pattern == 0) {
+    patterns_.push_back({at, caller_.root, end, uint32_t(nodes_.size())});
+    n.pattern = uint32_t(patterns_.size());
+    PatternNote& s = patterns_.back();
+    if (end != PatternEnd::TaskEnd) reactor_call_site(&s.code, &s.instruction);
     Py_XINCREF(s.code);
     judge();
     changed_ = true;
   }
-  ++segments_[n.segment - 1].count;
-  if (caller_.last) ++successors_[{caller_.last - 1, n.segment - 1}];
-  caller_.last = n.segment;
+  ++patterns_[n.pattern - 1].count;
+  if (caller_.last) ++successors_[{caller_.last - 1, n.pattern - 1}];
+  caller_.last = n.pattern;
   caller_.ended = timestamp();
 }
 
-// A segment was new. Of a program whose segments are nearly all new nothing is gained: look again later, ever more rarely.
+// A pattern was new. Of a program whose patterns are nearly all new nothing is gained: look again later, ever more rarely.
 void Recorder::judge() {
-  if (++window_segments_ < 8 || fresh_ - window_fresh_ < 512) return;
+  if (++window_patterns_ < 8 || fresh_ - window_fresh_ < 512) return;
   if (matched_ - window_matched_ < fresh_ - window_fresh_) {
     dormant_ = sleep_;
     sleep_ = sleep_ < (1 << 20) ? sleep_ * 4 : sleep_;
   } else {
     sleep_ = kFirstSleep;
   }
-  window_segments_ = 0;
+  window_patterns_ = 0;
   window_fresh_ = fresh_;
   window_matched_ = matched_;
 }
@@ -164,8 +164,8 @@ void Recorder::begin() {
 
 PyObject* Recorder::data(PyObject* caller_name, double tick) {
   changed_ = false;
-  Owned out(PyDict_New()), operations(PyList_New(0)), segments(PyList_New(0)), successors(PyList_New(0));
-  if (!out || !operations || !segments || !successors) return nullptr;
+  Owned out(PyDict_New()), operations(PyList_New(0)), patterns(PyList_New(0)), successors(PyList_New(0));
+  if (!out || !operations || !patterns || !successors) return nullptr;
   for (uint32_t i = 0; i < nodes_.size(); ++i) {
     const OpNode& n = nodes_[i];
     const OpFacts& f = facts_[i];
@@ -190,15 +190,15 @@ PyObject* Recorder::data(PyObject* caller_name, double tick) {
     set(d, "sources", std::move(sources));
     append(operations, d);
   }
-  for (auto& s : segments_)
-    append(segments, Owned(Py_BuildValue("(IIIIKddKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick,
+  for (auto& s : patterns_)
+    append(patterns, Owned(Py_BuildValue("(IIIIKddKKN)", s.node, s.root, unsigned(s.end), s.born, s.count, double(s.ticks) * tick,
                                          double(s.waited) * tick, s.wakes, s.sleeps, site_text(s.code, s.instruction).release())));
   for (auto& [pair, count] : successors_) append(successors, Owned(Py_BuildValue("(IIK)", pair.first, pair.second, count)));
   set(out, "operations", std::move(operations));
-  set(out, "segments", std::move(segments));
+  set(out, "patterns", std::move(patterns));
   set(out, "successors", std::move(successors));
   set(out, "calls_total", total);
-  set(out, "calls_replayed", matched_);
+  set(out, "calls_in_patterns", matched_);
   return out.release();
 }
 

@@ -1,9 +1,9 @@
-// Records the operations of a caller, segment by segment, into a trie, and follows the trie when they come again.
+// Records the operations of a caller, pattern by pattern, into a trie, and follows the trie when they come again.
 //
-// A segment is what a caller issues between two points where it waits. Its operations are a path from the caller's root;
-// following a known path is replay, leaving it is divergence, and what comes then is recorded as a new branch. So a first
-// round records, later rounds replay, and alternating phases each have their path. Guards are comparisons of an operation's
-// key with the recorded one; a key holds everything that identifies an operation except the values of its arguments.
+// A pattern is what a caller issues between two points where it waits. Its operations are a path from the caller's root;
+// leaving a known path is a divergence, and what comes then is recorded as a new branch. So a first round records a path,
+// later rounds follow it, and alternating phases each have their own. Guards are comparisons of an operation's key with the
+// recorded one; a key holds everything that identifies an operation except the values of its arguments.
 //
 // One per process, for its main thread; guarded by the GIL. What is recorded is handed to Python as plain data
 // (reactor/record.py), and everything that is decided from it is decided there.
@@ -22,17 +22,17 @@ namespace reactor {
 
 enum class OpKind : uint32_t { Call = 0, Create, Task, Put };
 constexpr uint32_t kOpKindBits = 2;
-enum class SegmentEnd : uint32_t { Get = 0, Wait, TaskEnd };
+enum class PatternEnd : uint32_t { Get = 0, Wait, TaskEnd };
 constexpr uint32_t kOlder = UINT32_MAX;  // SourceNote::back: so far back that it is not told, or another process's
-constexpr uint32_t kLater = 31;          // ResultNote::taken: results taken up to so many segments later are told apart
+constexpr uint32_t kLater = 31;  // ResultNote::taken: results taken up to so many patterns later are told apart
 
 struct OpKey {
-  uint64_t target;       // uid of the actor or of the function's object; 0 for put
-  uint32_t method;       // method_and_kind()
-  uint32_t shape;        // numbers of arguments, where refs among them come from
-  PyCodeObject* code;    // call site
+  uint64_t target;  // uid of the actor or of the function's object; 0 for put
+  uint32_t method;  // method_and_kind()
+  uint32_t shape;  // numbers of arguments, where refs among them come from
+  PyCodeObject* code;  // call site
   int32_t instruction;
-  uint32_t names;        // hash of the keywords
+  uint32_t names;  // hash of the keywords
   static uint32_t method_and_kind(uint32_t index, OpKind kind) { return index << kOpKindBits | uint32_t(kind); }
   OpKind kind() const { return OpKind(method & ((1u << kOpKindBits) - 1)); }
   bool operator==(const OpKey& o) const {
@@ -41,16 +41,16 @@ struct OpKey {
   }
 };
 
-// The part of a node that is read when a segment is followed: one cache line, because long segments are read from end to end.
+// The part of a node that is read when a pattern is followed: one cache line, because long patterns are read from end to end.
 struct alignas(64) OpNode {
   OpKey key;
   uint64_t visits = 0;
-  uint32_t child = 0;      // the continuation followed last
-  uint32_t depth = 0;      // operations of the segment up to here
-  uint32_t note = 0;       // number + 1 of its OpNote
+  uint32_t child = 0;  // the continuation followed last
+  uint32_t depth = 0;  // operations of the pattern up to here
+  uint32_t note = 0;  // number + 1 of its OpNote
   uint32_t room = 0;  // what its arguments, or what is put, need; 0: not known, or not to be encoded in place (outgoing.h, values.cpp)
   uint32_t parent = 0;
-  uint32_t segment = 0;  // number + 1 of the segment that ends here
+  uint32_t pattern = 0;  // number + 1 of the pattern that ends here
 };
 static_assert(sizeof(OpNode) == 64);
 // The rest of what is known of it.
@@ -66,7 +66,7 @@ struct OpFacts {
 
 struct SourceNote {
   uint32_t argument;
-  uint32_t back;  // 0 this segment, 1 the one before …; or kOlder
+  uint32_t back;  // 0 this pattern, 1 the one before …; or kOlder
   uint32_t op;
   uint32_t output;  // which of its results
 };
@@ -74,7 +74,7 @@ struct SourceNote {
 struct ResultNote {
   std::string layout;
   uint64_t bytes = 0;
-  uint32_t taken = 0;  // bit k: the caller has got it at the end of the k-th segment after that of the operation; bit kLater: later
+  uint32_t taken = 0;  // bit k: the caller has got it at the end of the k-th pattern after that of the operation; bit kLater: later
 };
 // Further facts about an operation, for the user. They are made once: for the first operations when they are recorded, for others when they occur
 // again, so that a program that never repeats does not pay for them.
@@ -89,10 +89,10 @@ struct OpNote {
   }
 };
 
-struct SegmentNote {
+struct PatternNote {
   uint32_t node;
   uint32_t root;
-  SegmentEnd end;
+  PatternEnd end;
   uint32_t born;  // number of nodes when it was recorded: what has a higher number came later
   PyCodeObject* code = nullptr;  // where the caller waits
   int32_t instruction = 0;
@@ -118,7 +118,7 @@ class Recorder {
 
   // Whether operations are looked at now. A program that never repeats is left alone most of the time.
   bool awake() {
-    if (dormant_ == 0) return !caller_.broken;  // what was not looked at has made the rest of its segment unknown
+    if (dormant_ == 0) return !caller_.broken;  // what was not looked at has made the rest of its pattern unknown
     --dormant_;
     caller_.broken = true;
     return false;
@@ -146,12 +146,12 @@ class Recorder {
     n.note = uint32_t(notes_.size());
     return changed_ = true;
   }
-  void end_segment(SegmentEnd end);
-  // The wait at the segment's end is over: what it took is counted.
+  void end_pattern(PatternEnd end);
+  // The wait at the pattern's end is over: what it took is counted.
   void waited() {
     Spent now{timestamp(), proc_->wakes.load(std::memory_order_relaxed), proc_->sleeps.load(std::memory_order_relaxed)};
     if (caller_.last) {
-      SegmentNote& s = segments_[caller_.last - 1];
+      PatternNote& s = patterns_[caller_.last - 1];
       s.ticks += now.ticks - caller_.since.ticks;
       s.waited += now.ticks - caller_.ended;
       s.wakes += now.wakes - caller_.since.wakes;
@@ -169,8 +169,8 @@ class Recorder {
     PyObject* name = nullptr;
     bool begun = true;
     uint32_t root = 0, at = 0, last = 0;
-    bool broken = false;  // operations of the running segment were not looked at
-    Spent since;  // the start of the running segment
+    bool broken = false;  // operations of the running pattern were not looked at
+    Spent since;  // the start of the running pattern
     uint64_t ended = 0;  // timestamp() at the end of the last one, before the wait
   };
   Caller enter(uint64_t who, PyObject* name, uint64_t actor) {
@@ -186,15 +186,15 @@ class Recorder {
   }
   void leave(const Caller& outer) {
     if (caller_.begun) {
-      end_segment(SegmentEnd::TaskEnd);
+      end_pattern(PatternEnd::TaskEnd);
       waited();
     }
     caller_ = outer;
   }
 
-  uint32_t segment() const { return serial_; }  // number of the running segment, never reused
-  // How many segments ago that one was; kOlder for 0, which is none.
-  uint32_t back_to(uint32_t segment) const { return segment ? serial_ - segment : kOlder; }
+  uint32_t pattern() const { return serial_; }  // number of the running pattern, never reused
+  // How many patterns ago that one was; kOlder for 0, which is none.
+  uint32_t back_to(uint32_t pattern) const { return pattern ? serial_ - pattern : kOlder; }
   uint32_t position() const { return caller_.at; }
   uint32_t depth() const { return nodes_[caller_.at].depth; }
   uint32_t room(uint32_t node) const { return nodes_[node].room; }
@@ -217,14 +217,14 @@ class Recorder {
   std::vector<OpNode> nodes_;
   std::vector<OpFacts> facts_;  // of each
   std::vector<OpNote> notes_;
-  std::vector<SegmentNote> segments_;
+  std::vector<PatternNote> patterns_;
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> successors_;
   std::unordered_map<uint64_t, uint32_t> roots_;
   std::unordered_map<uint64_t, uint32_t> wide_;  // hash of (parent, key) -> child, of nodes with many children
   Caller caller_;
   uint32_t serial_ = 1;
   uint64_t matched_ = 0, fresh_ = 0;
-  uint32_t window_segments_ = 0;  // segments recorded since the last look at whether the program repeats itself
+  uint32_t window_patterns_ = 0;  // patterns recorded since the last look at whether the program repeats itself
   uint64_t window_fresh_ = 0, window_matched_ = 0;  // the counts at that look
   uint32_t dormant_ = 0;
   uint32_t sleep_ = kFirstSleep;  // how long the next dormancy is, in operations

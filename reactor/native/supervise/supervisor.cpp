@@ -146,7 +146,7 @@ uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting) {
     p.bytes_native.store(0);
     p.bytes_pickled.store(0);
     p.calls.store(0);
-    p.replayed.store(0);
+    p.in_patterns.store(0);
     p.recording_round.store(h->header->recording_round.load());
     p.collect_round.store(h->header->collect_round.load());
     p.recording.store(0);

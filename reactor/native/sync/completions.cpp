@@ -32,14 +32,13 @@ void completion_finish(PyCompletion* c, PyObject* value, PyObject* exception) {
   add_to_digest(c, value, exception);
   // Its results may be gone when they are complete.
   const Object* first = c->results->empty() ? nullptr : ctx->heap->at<Object>(c->results->front());
-  const Span kind = c->replayed ? Span::Replayed : Span::Ordinary;
   if (ctx->tracing) {
-    ctx->trace(c->started, kind, c->actor, 0, c->name, first);
+    ctx->trace(c->started, Span::Call, c->actor, 0, c->name, first);
   } else if (first && c->started) {
     SavedError error;
     const Owned name(PyObject_GetAttrString(c->name, "__name__"));
     if (!name) PyErr_Clear();
-    ctx->keep_timed(c->started, timestamp(), c->actor, name, first, kind);
+    ctx->keep_timed(c->started, timestamp(), c->actor, name, first);
   }
   if (!c->results->empty()) ctx->unheard.keep(ctx->heap, ctx->heap->at<Object>(c->results->front()), *c->children);
   finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()), c->note);
@@ -199,7 +198,6 @@ PyCompletion* new_completion(const Off* results, const uint32_t* notes, uint32_t
   c->epoch = epoch;
   c->actor = ctx->call->actor;
   c->started = started;
-  c->replayed = flags & kReplayed;
   c->children = new Started;
   ctx->proc->deferred.fetch_add(1, memory_order_relaxed);
   ctx->deferred_open.fetch_add(1);
