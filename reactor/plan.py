@@ -1,8 +1,8 @@
 """The plan: what runs, in which order, on which worker, and what each step waits for.
 
-A plan is made of steps, each of which runs one reaction of one reactor. Two front ends make them: `reactor.declared`, for reactors that are
-declared in Python or in `.lf` files, and `rayshim.dag`, for Ray's compiled graphs. `make` puts the steps in order and places them. Pure data:
-nothing here runs anything (`reactor.execution` does).
+A plan is made of steps, each of which runs one reaction of one reactor. Three front ends make them: `reactor.declared`, for reactors that are
+declared in Python or in `.lf` files, `rayshim.dag`, for Ray's compiled graphs, and `reactor.recorded`, for a recorded pattern, whose plan is only
+looked at. `make` puts the steps in order and places them. Pure data: `reactor.execution` runs it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Makes the reactor graph of a recording.
+"""Makes the reactor graph of a recording, and the plan of a pattern.
 
 The graph has one reactor per actor, task function and caller, and one reaction per (reactor, method). A caller has two reactions per pattern: one
 makes the operations of the pattern, and one, for the wait at its end, takes the results. Values within a pattern flow at one tag. A value from
@@ -16,7 +16,8 @@ from reactor.record import PICKLE, WAITS
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
-    from reactor.record import Recording
+    from reactor.plan import Plan
+    from reactor.record import Pattern, Recording
 
 
 def graph_of(recording: Recording) -> g.Graph:
@@ -33,6 +34,34 @@ def graph_of(recording: Recording) -> g.Graph:
         for w in wires
     )
     return g.Graph(tuple(reactor.finished() for reactor in reactors.values()), connections, "patterns")
+
+
+def plan_of(pattern: Pattern) -> Plan:
+    """The Plan of one run of a pattern: a step for each operation, in their order, with a worker for each actor and for each task and put.
+
+    A step waits for the operations whose results it takes, and for the one before it of its actor.
+    """
+    from reactor.plan import Step, Value, flow, make, worker_of_each_reactor
+
+    def output(k, number):
+        return Value(k, number if len(pattern.operations[k].results) > 1 else None)
+
+    def argument(source):
+        inside = source.kind in ("operation", "put") and source.pattern == 0
+        return output(source.operation, source.output) if inside else Value(str(source))
+
+    steps = [
+        Step(
+            reactor=operation.target if "#" in operation.target else f"{operation.target} {k}",
+            reaction=operation.reaction,
+            arguments=tuple(map(argument, operation.sources)),
+            stores=tuple(output(k, number) for number in range(len(operation.results))),
+            name=operation.name,
+            site=operation.site,
+        )
+        for k, operation in enumerate(pattern.operations)
+    ]
+    return make(flow(steps), worker_of_each_reactor, by_level=False)
 
 
 def activity(recording: Recording) -> tuple[dict[str, int], dict[str, float]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from reactor.record import CREATION
+from reactor.recorded import plan_of
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
@@ -86,23 +87,20 @@ def round_of(pattern: Pattern, measured: Mapping[str, Timing], workers: Mapping[
     ends: list[float] = []  # of each operation
     # Of each operation: the longest chain to its end, and the operation before it there.
     chains: list[tuple[float, int | None]] = []
-    actors: dict[str, int] = {}  # the last operation of each
     free: dict[str, float] = {}  # when each process is
+    plan = plan_of(pattern)
     for k, operation in enumerate(pattern.operations):
         runs = not operation.is_put and operation.method != CREATION
         took = mean.get(operation.qualified, 0.0) if runs else 0.0
-        needs = [s.operation for s in operation.sources if s.kind == "operation" and s.pattern == 0]
-        before = [*needs, *([actors[operation.target]] if operation.target in actors else [])]
+        before = plan.steps[k].waits_for
         last = max(before, key=lambda j: chains[j][0], default=None)
         chains.append(((chains[last][0] if last is not None else 0.0) + took, last))
-        start = max([own * (k + 1) / (len(pattern.operations) + 1), *(ends[j] for j in needs)])
+        start = max([own * (k + 1) / (len(pattern.operations) + 1), *(ends[j] for j in before)])
         if runs:
             lane = _lane(operation, workers, free, cores)
             start = max(start, free.get(lane, 0.0))
             free[lane] = start + took
             steps[k] = TimedCall(operation.name, operation.site, lane, start, start + took, False)
-            if "#" in operation.target:
-                actors[operation.target] = k
         ends.append(start + took)
     k = max(range(len(chains)), key=lambda j: chains[j][0], default=None)
     while k is not None:

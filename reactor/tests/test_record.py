@@ -4,6 +4,7 @@ import json
 
 import pytest
 from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source, is_typed
+from reactor.recorded import plan_of
 
 
 def recording():
@@ -64,3 +65,19 @@ def test_impossible_sources_are_refused():
         Source("operation", 1, 0)
     with pytest.raises(ValueError, match="needs the index of its operation"):
         Source("put")
+
+
+def test_the_plan_of_a_pattern_says_which_operation_waits_for_which():
+    operations = (
+        Operation("put", "", "train.py:1", (Source("value", layout="float32[4]"),)),
+        Operation("Env#0", "step", "train.py:2", (Source("put", 0, 0),), (Result(), Result())),
+        Operation("task:f", "", "train.py:3", (Source("operation", 0, 1, 1), Source("operation", -1, 0)), (Result(),)),
+        Operation("Env#0", "step", "train.py:4", (), (Result(),)),
+    )
+    assert str(plan_of(Pattern("driver", operations))).splitlines() == [
+        "#   level  worker  reaction    arguments                        waits for",
+        "#0  0      0       put         float32[4]",
+        "#1  1      1       Env#0.step  #0                               #0",
+        "#2  2      2       task:f      #1[1], #0 of the pattern before  #1",
+        "#3  2      1       Env#0.step                                   #1",
+    ]
