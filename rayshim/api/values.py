@@ -152,8 +152,8 @@ def _get_compiled(refs, timeout):
             f"({at('get')}: call get() separately for the other refs)"
         )
     if timeout is None:
-        return [ref.get() for ref in refs]
-    return _in_time(lambda refs, limit: [ref.get(limit) for ref in refs], refs, timeout, _core.TIMED_OUT)
+        return compiled_refs.get_all(refs)
+    return _in_time(compiled_refs.get_all, refs, timeout, _core.TIMED_OUT)
 
 
 def _begins_again():

@@ -247,11 +247,23 @@ class CompiledDAG:
 
     def result(self, execution: int, channel: int | None, timeout: float | None) -> Any:
         """The result for a CompiledDAGRef; see `ray.get`."""
+        self._fetch_until(execution, timeout)
+        return self.taken(execution, channel)
+
+    def has_channels(self, number: int) -> bool:
+        """Whether an execution gives a list of so many results."""
+        return self._returns_list and self._channels == number
+
+    def whole_result(self, execution: int, timeout: float | None) -> list[Any] | None:
+        """All results of an execution, of which the program has taken none; None: one of them is an error."""
+        self._fetch_until(execution, timeout)
+        return self._results.take_whole(execution, Raised)
+
+    def _fetch_until(self, execution, timeout):
         deadline = None if timeout == -1 else time.monotonic() + (self._get_timeout if timeout is None else timeout)
         left = -1 if deadline is None else max(deadline - time.monotonic(), 0)
         while self._results.fetch_next(execution, left):
             left = -1 if deadline is None else max(deadline - time.monotonic(), 0)
-        return self.taken(execution, channel)
 
     def settle(self, execution: int, values: Iterable[Any]) -> None:
         """Called when the results of `execution`, which a CompiledDAGFuture awaits, are ready."""

@@ -62,6 +62,15 @@ class Results:
         self._tidy(execution)
         return values
 
+    def take_whole(self, execution: int, error: type) -> list[Any] | None:
+        """The results of all channels. None, and nothing is taken, if the program has dropped one, or one is an `error`."""
+        values = list(self.buffer[execution].values())
+        if len(values) < self._channels or any(type(value) is error for value in values):
+            return None
+        del self.buffer[execution]
+        self._tidy(execution)
+        return values
+
     def drop(self, execution: int, channel: int | None) -> None:
         """Called when a ref or future is deleted before its value was taken."""
         self.dropped.setdefault(execution, set()).add(channel)
@@ -89,7 +98,7 @@ class Results:
         """Removes an execution whose results have been fetched, and taken or dropped."""
         if execution not in self.buffer and execution not in self.taken:
             return
-        closed = self.taken.get(execution, set()) | self.dropped.get(execution, set())
-        if None in self.taken.get(execution, ()) or closed == set(range(self._channels)):
+        taken, dropped = self.taken.get(execution, ()), self.dropped.get(execution, ())
+        if None in taken or len(taken) + len(dropped) == self._channels:  # none is both
             for book in (self.buffer, self.dropped, self.taken):
                 book.pop(execution, None)

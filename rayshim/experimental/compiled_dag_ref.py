@@ -9,7 +9,7 @@ from rayshim.errors.user_code import calling
 
 if TYPE_CHECKING:
     import asyncio
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
 
     from rayshim.dag.compiled_dag_node import CompiledDAG
 
@@ -66,6 +66,25 @@ class CompiledDAGRef(_Result):
             )
         self._is_used = True
         return self._dag.result(self._execution_index, self._channel_index, timeout)
+
+    @staticmethod
+    def get_all(refs: Sequence[CompiledDAGRef], timeout: float | None = None) -> list[Any]:
+        """The values of `refs`, as `get` of each gives them; those of one execution are taken at once."""
+        first, *others = refs
+        graph, execution = first._dag, first._execution_index
+        whole = not first._is_used and graph.has_channels(len(refs))
+        if not whole or not all(
+            ref._channel_index == k and ref._execution_index == execution and ref._dag is graph and not ref._is_used
+            for k, ref in enumerate(refs)
+        ):
+            return [ref.get(timeout) for ref in refs]
+        first._is_used = True
+        values = graph.whole_result(execution, timeout)
+        if values is None:  # the error is that of the first that has one
+            return [graph.result(execution, 0, timeout), *(ref.get(timeout) for ref in others)]
+        for ref in others:
+            ref._is_used = True
+        return values
 
 
 values.compiled_refs = CompiledDAGRef
