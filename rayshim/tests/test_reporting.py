@@ -5,6 +5,7 @@ import json
 import pytest
 from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source
 
+import rayshim as ray
 from rayshim.recording.reporting import RecordedGraph, Report
 
 DIVERGENCE = Divergence(
@@ -63,3 +64,13 @@ def test_the_page_is_written_where_asked(tmp_path):
     pytest.importorskip("pygraphviz")
     path = tmp_path / "out.html"
     assert RecordedGraph(recording()).html(path) == path.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", ["learn_patterns", "replay_plans"])
+def test_patterns_are_not_learned_by_either_name_of_the_option(name):
+    ray.init(placement="inline", **{name: False})
+    try:
+        with pytest.raises(RuntimeError, match=r"init\(learn_patterns=False\)"):
+            ray.graph()
+    finally:
+        ray.shutdown()
