@@ -1,6 +1,6 @@
 # make demo    the synchronous Q-learning job on real Ray and on rayshim, side by side (ROUNDS=500 for the whole); 6 minutes with the set-up
 # make test    unit tests and compat_tests; on real Ray those that it has not yet passed as they are (compat_tests/seen_on_ray.py);
-#              only what fails on real Ray is run again, and listed as RERUN if it then passes
+#              what fails is run once more, and listed as RERUN if it then passes
 # make test-ray   all compat_tests on real Ray, about half an hour; records what passed
 # make tsan    the tests of packed workers, threads, array memory, order, restarts, spilling and generators with the core built for ThreadSanitizer, some 8 minutes
 # make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 9 minutes
@@ -16,7 +16,7 @@ PYTHON ?= python3
 VENV := .venv
 WORKERS ?= 3  # pytest processes; tests wait a third of their time, so three are faster on two cores
 PY := $(VENV)/bin/python
-PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal -rfER
+PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.c reactor/native/*/*.cpp)
 NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
 PACKAGES := $(wildcard rayshim/*/__init__.py reactor/*/__init__.py)  # the installed package knows the folder of each package

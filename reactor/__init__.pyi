@@ -10,8 +10,8 @@ from reactor.model.declaring import reaction as reaction
 from reactor.model.elements import RESET as RESET
 from reactor.model.elements import SHUTDOWN as SHUTDOWN
 from reactor.model.elements import STARTUP as STARTUP
-from reactor.model.levels import CausalityError as CausalityError
 from reactor.model.graph import GraphError as GraphError
+from reactor.model.levels import CausalityError as CausalityError
 from reactor.model.time import FOREVER as FOREVER
 from reactor.model.time import Tag as Tag
 from reactor.model.time import minutes as minutes
