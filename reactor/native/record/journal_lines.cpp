@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -67,8 +68,7 @@ class LineFile {
     if (!part_ || at_ - begin_ + length + 1 > size_) map(length + 1);
     if (part_) {
       char* to = part_ + (at_ - begin_);
-      memcpy(to, body.data(), body.size() - 1);
-      memcpy(to + body.size() - 1, end, more);
+      std::copy_n(end, more, std::copy_n(body.data(), body.size() - 1, to));
       std::atomic_ref(to[length]).store('\n', memory_order_release);
     } else {
       const std::string line = body.substr(0, body.size() - 1) + end + "\n";
