@@ -146,6 +146,7 @@ class RemoteFunction(Generic[P, R]):
             signature.max_args,
             signature.check,
             demands.number(
+                s,
                 request.demand,
                 request.group,
                 s.placement.setting(env, resources.get("GPU")),

@@ -155,10 +155,9 @@ def _labels_wanted(options, anywhere):
     return {}
 
 
-def number(resources, group=None, setting=None, whose="a task"):
-    """The number of the resource demand {name: amount}, for tasks whose workers have this `setting`. `group`: key of the placement group that
-    offers the resources, or None; `whose`: name of the task, for the warning about missing resources."""
-    s = session.current
+def number(s, resources, group=None, setting=None, whose="a task"):
+    """The number of the resource demand {name: amount} in the session `s`, for tasks whose workers have this `setting`. `group`: key of the placement group
+    that offers the resources, or None; `whose`: name of the task, for the warning about missing resources."""
     key = (group, frozenset(resources.items()), setting)
     found = s.demands.get(key)
     if found is None:

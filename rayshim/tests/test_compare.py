@@ -122,11 +122,11 @@ def test_without_ray_it_says_so_and_runs_rayshim(script, monkeypatch):
     assert "real Ray is not installed" in shown and "times better" not in shown
 
 
-def test_calls_are_counted_and_the_replayed_ones(script, monkeypatch):
+def test_calls_are_counted_and_those_in_patterns(script, monkeypatch):
     done = compare.run("rayshim", [script(CALLS)], math.inf)
     assert done["reason"] is None, done["log"]
     assert done["printed"] == "50\n"
-    assert done["calls"] >= 50 and 0.5 < done["replayed"] <= 1
+    assert done["calls"] >= 50 and 0.5 < done["in_patterns"] <= 1
     assert 0 < done["start_up"] <= done["wall"] and done["cpu"] > 0 and done["peak_memory"] > 0
 
 
