@@ -478,7 +478,7 @@ def test_too_few_results_in_a_compiled_graph_name_the_method():
             graph = MultiOutputNode(list(actor.split.bind(actor.step.bind(given)))).experimental_compile()
         with pytest.raises(
             ValueError,
-            match=r"Expected 2 outputs, but got 1 outputs \(from .*split in a compiled graph: return as many values",
+            match=r"Expected 2 outputs, but got 1 outputs \(from .*split: return a tuple with a value for each",
         ):
             rayshim.get(graph.execute(1))
     finally:
