@@ -64,7 +64,7 @@ def without_type(function):
     return [n for n in (*code.co_varnames[:count], "return") if n not in told and n not in ("self", "cls")]
 
 
-@pytest.mark.filterwarnings("ignore:NVIDIA_TESLA_A100 is deprecated")
+@pytest.mark.filterwarnings("ignore")  # of deprecated names
 def test_every_public_function_has_types():
     found = public_functions()
     assert len(found) > 400 and rayshim.get in found
