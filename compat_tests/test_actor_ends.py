@@ -235,8 +235,7 @@ def test_exit_actor_ends_an_async_actor_from_whatever_coroutine(ray, Async, meth
     died(ray, actor.here.remote())
 
 
-def test_calls_at_work_in_an_async_actor_end_before_it_leaves(ray, Async, gate):
-    actor = Async.remote()
+def work_ends_before_exit(ray, actor, gate):
     ray.get(actor.here.remote())
     at_work = actor.wait_at.remote(gate)
     gate.wait_for("begun")
@@ -245,18 +244,14 @@ def test_calls_at_work_in_an_async_actor_end_before_it_leaves(ray, Async, gate):
     gate.open()
     died(ray, end)
     assert ray.get(at_work) == "ended"
+
+
+def test_calls_at_work_in_an_async_actor_end_before_it_leaves(ray, Async, gate):
+    work_ends_before_exit(ray, Async.remote(), gate)
 
 
 def test_calls_at_work_in_a_threaded_actor_end_before_it_leaves(ray, Leaver, notes, gate):
-    actor = Leaver.options(max_concurrency=2).remote()
-    ray.get(actor.here.remote())
-    at_work = actor.wait_at.remote(gate)
-    gate.wait_for("begun")
-    end = actor.exit_at.remote(gate)
-    gate.wait_for("exit")
-    gate.open()
-    died(ray, end)
-    assert ray.get(at_work) == "ended"
+    work_ends_before_exit(ray, Leaver.options(max_concurrency=2).remote(), gate)
     assert "shutdown" in notes.seen(3)
 
 

@@ -138,8 +138,7 @@ class _Source(SourceFileLoader):
             if there is module:
                 sys.modules.pop(ours, None)
             raise
-        if self.name.startswith("ray.tune.") or self.name.startswith("ray.air.execution."):
-            repeatable.mend(module)
+        repeatable.mend(module)
 
 
 def new_imports(for_new_zygote=False):

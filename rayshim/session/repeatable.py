@@ -11,10 +11,13 @@ from collections.abc import MutableSet
 #: In a run with a journal: takes "clock" or "uuid" and a function without arguments, and gives its value (a number), or the one in the journal.
 journaled = None
 _BY_CLOCK = ("ray.air.execution.", "ray.tune.execution.")  # modules that decide by the time
+_OF_TUNE = ("ray.air.execution.", "ray.tune.")
 
 
 def mend(module):
-    """Replaces what a module of Tune has imported, or uses by a built-in name."""
+    """Replaces what a module of Tune has imported, or uses by a built-in name. Other modules stay as they are."""
+    if not module.__name__.startswith(_OF_TUNE):
+        return
     known = vars(module)
     if known.get("uuid") is uuid:
         module.uuid = _Uuid()
