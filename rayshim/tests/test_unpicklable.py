@@ -98,7 +98,7 @@ CASES = {
         r"at Described\.attribute\.inside, where Described\.attribute is a \S+\.Cell,",
     ),
     "by a method": (Uses, "at LOCK, where LOCK is a global variable that Uses.guilty uses,"),
-    "partial": (functools.partial(print, LOCK), "at a part of the functools.partial"),
+    "partial": (functools.partial(max, LOCK), "at a part of the functools.partial"),
     "partial of a function": (functools.partial(uses), "at LOCK, where LOCK is a global variable that uses uses,"),
 }
 
