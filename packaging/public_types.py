@@ -47,8 +47,8 @@ MODULES = {
         "reactor.model.graph",
         "reactor.placement",
         "reactor.program",
-        "reactor.record",
-        "reactor.recorded",
+        "reactor.recording.patterns",
+        "reactor.recording.graph",
     ),
 }
 # The base class of this one is joblib's, which has no types.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from reactor.record import CREATION
+from reactor.recording.patterns import CREATION
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 
-    from reactor.record import Recording
+    from reactor.recording.patterns import Recording
 
 SLACK = 1.1  # actors that exchange much data stay together up to this multiple of a worker's fair share of the time
 
@@ -30,8 +30,8 @@ class Measured:
 
 
 def measured(recording: Recording) -> Measured:
-    """The measurements of the actors in a `reactor.record.Recording`."""
-    from reactor.recorded import graph_of
+    """The measurements of the actors in a `reactor.recording.patterns.Recording`."""
+    from reactor.recording.graph import graph_of
 
     seconds, traffic = defaultdict(float), defaultdict(float)
     for reaction in sorted(recording.measured, key=_by_number):

@@ -1,7 +1,7 @@
 """The plan: what runs, in which order, on which worker, and what each step waits for.
 
 A plan is made of steps, each of which runs one reaction of one reactor. Front ends make them: `reactor.declared`, for reactors that are declared in
-Python or in `.lf` files, an API above, for graphs of calls that a program compiles, and `reactor.recorded`, for a recorded pattern, whose plan is only
+Python or in `.lf` files, an API above, for graphs of calls that a program compiles, and `reactor.recording.graph`, for a recorded pattern, whose plan is only
 looked at. `make` puts the steps in order and places them. Pure data: `reactor.execution` runs it.
 """
 

@@ -58,7 +58,7 @@ class packed:
     def plan(self) -> dict[str, Any]:
         """The dict for reactor's supervisor: `workers`, and `groups`: a list of actor names for each worker."""
         from reactor.placement import group, measured, unreturned
-        from reactor.record import Recording
+        from reactor.recording.patterns import Recording
 
         workers = self.workers or os.cpu_count() or 1
         if self.recording is None:

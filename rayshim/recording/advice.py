@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 
 from reactor import _core
 from reactor.draw.timings import duration, size
-from reactor.rounds import main_rounds
+from reactor.recording.rounds import main_rounds
 
 _RUNS = 3  # patterns that ran less often are not looked at: they are the program's start
 _SHORT = 100e-6  # seconds; a method that takes less is short beside a wake-up
@@ -14,7 +14,7 @@ _MOST = 3  # values that are listed
 
 
 def advise(recording, cores, placement="isolated"):
-    """Sentences (list of str) about the run in a `reactor.record.Recording`, on a machine with so many `cores`. The first ones say where the
+    """Sentences (list of str) about the run in a `reactor.recording.patterns.Recording`, on a machine with so many `cores`. The first ones say where the
     driver's time went."""
     whole = sum(s.seconds for s in recording.patterns if s.caller == "driver")
     rounds = main_rounds(recording, cores)

@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 
 from reactor import _core
-from reactor.record import CREATION, Divergence, Operation, Pattern, Recording, Result, Source, Timing
+from reactor.recording.patterns import CREATION, Divergence, Operation, Pattern, Recording, Result, Source, Timing
 
 from rayshim.ordering import order
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reactor.printable import printable
-from reactor.record import Divergence
+from reactor.recording.patterns import Divergence
 
 if TYPE_CHECKING:
     from reactor.draw.timings import Timings
     from reactor.model.graph import Graph
-    from reactor.record import Recording
+    from reactor.recording.patterns import Recording
 
 _COUNTS = (
     "patterns",
@@ -116,7 +116,7 @@ class RecordedGraph:
     """The graph of the learned patterns of calls.
 
     Arguments:
-        recording: a `reactor.record.Recording`.
+        recording: a `reactor.recording.patterns.Recording`.
         seconds: {qualified name of a method, such as "Env#3.step": seconds that it ran}, where measured.
         wall: seconds of the whole run; default: the time of the busiest caller in the recording.
 
@@ -127,7 +127,7 @@ class RecordedGraph:
         self, recording: Recording, seconds: dict[str, float] | None = None, wall: float | None = None
     ) -> None:
         from reactor.draw.timings import Timings
-        from reactor.recorded import graph_of
+        from reactor.recording.graph import graph_of
 
         self.recording: Recording = recording
         self.graph: Graph = graph_of(recording)
@@ -185,7 +185,7 @@ class RecordedGraph:
         return printable(text(self._rounds(cores)), lines=True)
 
     def _rounds(self, cores=None):
-        from reactor.rounds import main_rounds
+        from reactor.recording.rounds import main_rounds
 
         return main_rounds(self.recording, cores or os.cpu_count() or 1)
 

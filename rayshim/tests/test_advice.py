@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 import pytest
-from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source, Timing
+from reactor.recording.patterns import Divergence, Operation, Pattern, Recording, Result, Source, Timing
 
 from rayshim.recording.advice import advise
 

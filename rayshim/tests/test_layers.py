@@ -34,6 +34,9 @@ LAYERS = (
     ("reactor.lf",),
     ("reactor.runtime",),
     ("reactor.draw",),
+    ("reactor.declared",),
+    ("reactor.placement",),
+    ("reactor.recording",),
     ("reactor",),
     ("reactor.model",),
 )

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source
+from reactor.recording.patterns import Divergence, Operation, Pattern, Recording, Result, Source
 
 import rayshim as ray
 from rayshim.recording.reporting import RecordedGraph, Report

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from reactor.draw.timings import Timings
     from reactor.model.graph import Graph
-    from reactor.rounds import Round
+    from reactor.recording.rounds import Round
 
 _PAGE = Path(__file__).with_name("page.html")
 

@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from reactor.rounds import Round, TimedCall
+    from reactor.recording.rounds import Round, TimedCall
 
 _MOST = 16  # lanes drawn of a round
 _COLUMNS = 60  # of the text's bars

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from reactor.record import Timing
-from reactor.recorded import activity
+from reactor.recording.graph import activity
+from reactor.recording.patterns import Timing
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reactor.record import Recording
+    from reactor.recording.patterns import Recording
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
 """Recordings to test with: a training run, and random ones."""
 
 from hypothesis import strategies as st
-from reactor.record import Operation, Pattern, Recording, Result, Source
+from reactor.recording.patterns import Operation, Pattern, Recording, Result, Source
 
 
 def value(layout, size):

@@ -9,8 +9,8 @@ from reactor.draw import dot, html, mermaid, text
 from reactor.draw.picture import picture
 from reactor.draw.timings import Timing, Timings, size
 from reactor.model.graph import Connection, Graph, Port, Reaction, Reactor
-from reactor.record import Pattern, Recording
-from reactor.recorded import graph_of
+from reactor.recording.graph import graph_of
+from reactor.recording.patterns import Pattern, Recording
 from reactor.tests.recordings import call, recordings, training
 
 RENDERERS = [text.render, mermaid.render, dot.render]

@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from reactor.model.graph import Connection, Graph, Port, Reaction, Reactor, precedences
 from reactor.model.levels import CausalityError, GraphError
-from reactor.record import Operation, Pattern, Recording, Result, Source
-from reactor.recorded import graph_of
+from reactor.recording.graph import graph_of
+from reactor.recording.patterns import Operation, Pattern, Recording, Result, Source
 from reactor.tests.recordings import call, recordings, training
 
 

@@ -2,7 +2,7 @@
 
 import pytest
 from reactor.placement import Measured, group, least_loaded, measured, unreturned
-from reactor.record import Operation, Pattern, Recording, Source, Timing
+from reactor.recording.patterns import Operation, Pattern, Recording, Source, Timing
 
 
 def loads(found, seconds):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reactor.draw import lanes
-from reactor.record import CREATION, Operation, Pattern, Recording, Source, Timing
-from reactor.rounds import main_rounds, round_of
+from reactor.recording.patterns import CREATION, Operation, Pattern, Recording, Source, Timing
+from reactor.recording.rounds import main_rounds, round_of
 from reactor.tests.recordings import recordings
 
 CORES = 2

@@ -6,7 +6,7 @@
 // recorded one; a key holds everything that identifies an operation except the values of its arguments.
 //
 // One per process, for its main thread; guarded by the GIL. What is recorded is handed to Python as plain data
-// (reactor/record.py), and everything that is decided from it is decided there.
+// (reactor/recording/patterns.py), and everything that is decided from it is decided there.
 #pragma once
 #define PY_SSIZE_T_CLEAN
 #include <Python.h>

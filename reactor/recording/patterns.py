@@ -1,7 +1,7 @@
 """The recording of a run: operations in patterns, and patterns in the order in which they followed each other.
 
 A caller's operations between two points where it waits are one pattern. These classes are the plain data that the
-recorder hands over; the graph (`reactor.recorded`) is computed from them.
+recorder hands over; the graph (`reactor.recording.graph`) and average runs (`reactor.recording.rounds`) are computed from them.
 """
 
 from __future__ import annotations

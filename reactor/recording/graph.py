@@ -12,16 +12,16 @@ from collections import Counter, defaultdict
 from dataclasses import dataclass
 
 from reactor.model import graph as g
-from reactor.record import PICKLE, WAITS
+from reactor.recording.patterns import PICKLE, WAITS
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from reactor.plan import Plan
-    from reactor.record import Pattern, Recording
+    from reactor.recording.patterns import Pattern, Recording
 
 
 def graph_of(recording: Recording) -> g.Graph:
-    """The Graph of a `reactor.record.Recording`; delays are in patterns."""
+    """The Graph of a `reactor.recording.patterns.Recording`; delays are in patterns."""
     callers = _Callers(recording)
     reactors = _declare(recording, callers)
     for reactor, reaction in (callers.issuer[i] for i in callers.entries if callers.is_root(i)):

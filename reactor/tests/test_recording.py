@@ -3,8 +3,8 @@
 import json
 
 import pytest
-from reactor.record import Divergence, Operation, Pattern, Recording, Result, Source, is_typed
-from reactor.recorded import plan_of
+from reactor.recording.graph import plan_of
+from reactor.recording.patterns import Divergence, Operation, Pattern, Recording, Result, Source, is_typed
 
 
 def recording():

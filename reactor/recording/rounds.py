@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reactor.record import CREATION
-from reactor.recorded import plan_of
+from reactor.recording.graph import plan_of
+from reactor.recording.patterns import CREATION
 
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reactor.record import Operation, Pattern, Recording, Timing
+    from reactor.recording.patterns import Operation, Pattern, Recording, Timing
 
 _SHARE = 0.05  # patterns with less of the driver's time are not looked at
 _RUNS = 3  # nor those that ran less often: they are the program's start
