@@ -19,7 +19,7 @@ PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.c reactor/native/*/*.cpp)
 NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
-PACKAGES := $(wildcard rayshim/*/__init__.py reactor/*/__init__.py)  # the installed package knows the folder of each package
+PACKAGES := $(wildcard rayshim/*/__init__.py rayshim/*/*/__init__.py reactor/*/__init__.py reactor/*/*/__init__.py)  # the installed package knows the folder of each package
 
 .PHONY: demo lint tidy test test-ray tsan asan sanitizers pages wheels micro docs clean
 .DELETE_ON_ERROR:

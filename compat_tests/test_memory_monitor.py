@@ -8,7 +8,7 @@ tasks = pytest.mark.needs_own_processes  # packed placement has the same workers
 
 HEAD = """
         import os, sys, time
-        from reactor.runtime.memory import usage
+        from reactor.runtime.supervisor.out_of_memory import usage
 
         used, total = usage()
         os.environ.update(RAY_memory_usage_threshold=str((used + (1500 << 20)) / total), RAY_task_oom_retry_delay_base_ms="100",

@@ -16,7 +16,7 @@ import traceback
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reactor.runtime import descendants
+from reactor.runtime.processes import descendants
 
 from rayshim import api
 from rayshim.as_ray import alias

@@ -4,7 +4,7 @@ import os
 import time
 
 from reactor import _core
-from reactor.runtime.driver import PATIENCE
+from reactor.runtime.driver.driver import PATIENCE
 
 from rayshim.calls.options import check_namespace
 from rayshim.environments import checking as environments

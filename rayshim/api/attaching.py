@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import NoReturn
 
-from reactor.runtime import early_zygote
+from reactor.runtime.zygote import early_zygote
 
 from rayshim.calls.options import check_namespace
 from rayshim.errors import logs
@@ -95,8 +95,8 @@ class AttachRequest:
         return found
 
     def _attach(self, facts, logging_config, recording, tracing, undo):
-        """A started reactor.runtime.attached.Attached, and the settings of the session as this driver has it."""
-        from reactor.runtime.attached import Attached
+        """A started reactor.runtime.driver.attached.Attached, and the settings of the session as this driver has it."""
+        from reactor.runtime.driver.attached import Attached
 
         from rayshim.api import arguments
         from rayshim.calls.actor_class import slow_imports

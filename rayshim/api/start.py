@@ -258,7 +258,7 @@ def _start_by_steps(given, undo):
         "resources": amounts,
         "retry_delay": arguments.retry_delay(given.accepted),
     }
-    from reactor.runtime.driver import Driver
+    from reactor.runtime.driver.driver import Driver
 
     listener = about = None
     if kind.takes_other_drivers and not journal:  # a journal holds the events of one driver

@@ -6,7 +6,7 @@ import sys
 import time
 
 from reactor.printable import printable
-from reactor.runtime.output import STDOUT
+from reactor.runtime.messages.output import STDOUT
 
 from rayshim.api import bars
 from rayshim.session.switches import is_on

@@ -9,8 +9,8 @@ from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING
 
 from reactor import codec
-from reactor.runtime import early_zygote
-from reactor.runtime.preloading import SLOW_LIBRARIES
+from reactor.runtime.spawning.preloading import SLOW_LIBRARIES
+from reactor.runtime.zygote import early_zygote
 
 from rayshim.as_ray import libraries
 from rayshim.as_ray.libraries import OVER

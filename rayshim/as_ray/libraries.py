@@ -9,7 +9,7 @@ import sys
 from functools import cache
 from importlib.machinery import SourceFileLoader
 
-from reactor.runtime import early_zygote
+from reactor.runtime.zygote import early_zygote
 
 from rayshim.session import repeatable
 from rayshim.session.version import RAY_VERSION

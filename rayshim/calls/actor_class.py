@@ -8,7 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from reactor import _core
-from reactor.runtime import preloading
+from reactor.runtime.spawning import preloading
 
 from rayshim.calls import binding, concurrency, requested, used_modules
 from rayshim.calls import options as opts
@@ -292,7 +292,7 @@ def _taken(name, namespace):
 
 
 def slow_imports(alias, for_new_zygote=False):
-    """The slow imports that this process has done, as `reactor.runtime.preloading.preload` takes them: the zygote does them once, for all workers to
+    """The slow imports that this process has done, as `reactor.runtime.spawning.preloading` takes them: the zygote does them once, for all workers to
     come. `alias`: whether it has the alias; `for_new_zygote`: it has none of them yet."""
     names = preloading.slow_imports()
     return names + sys.modules["rayshim.as_ray.libraries"].new_imports(for_new_zygote) if alias else names

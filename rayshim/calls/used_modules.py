@@ -55,7 +55,7 @@ _MOST = 2000  # functions and classes that are looked at
 
 
 def slow(what):
-    """The modules that the function or class `what` uses, as `reactor.runtime.preloading.preload` takes them: those of PACKAGES that it names, itself or in
+    """The modules that the function or class `what` uses, as `reactor.runtime.spawning.preloading` takes them: those of PACKAGES that it names, itself or in
     code of the program that it names, and torch._dynamo if that mentions torch.optim or one of its classes."""
     found = _Found()
     rest, seen = [what], set()

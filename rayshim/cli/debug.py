@@ -6,7 +6,7 @@ import socket
 import sys
 
 from reactor.printable import printable
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 
 from rayshim.cli import running
 from rayshim.session import breakpoints, folder

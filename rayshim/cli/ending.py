@@ -7,7 +7,7 @@ import signal
 import time
 from dataclasses import dataclass
 
-from reactor.runtime import descendants, process_stat
+from reactor.runtime.processes import descendants, process_stat
 
 from rayshim.cli import running
 from rayshim.cli.head import OPTIONS

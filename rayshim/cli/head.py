@@ -42,7 +42,7 @@ def run(options, ready):
 
 
 def _end_orphans():
-    from reactor.runtime import descendants
+    from reactor.runtime.processes import descendants
 
     descendants.end_own()
 
@@ -57,7 +57,7 @@ def _end(number, frame):
 
 
 def _started(options):
-    from reactor.runtime.driver import Driver
+    from reactor.runtime.driver.driver import Driver
 
     from rayshim.api import arguments
     from rayshim.resources import num_threads
@@ -140,7 +140,7 @@ def _started(options):
 
 
 def _show(stream, label, pid, line):
-    from reactor.runtime.output import STDOUT
+    from reactor.runtime.messages.output import STDOUT
 
     print(f"({printable(label)} pid={pid}) {line}", file=sys.stdout if stream == STDOUT else sys.stderr, flush=True)
 

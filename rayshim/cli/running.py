@@ -3,9 +3,9 @@
 import os
 from dataclasses import dataclass, field
 
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 
-_ZYGOTE = "reactor.runtime.zygote import main"
+_ZYGOTE = "reactor.runtime.zygote.zygote import main"
 _HEAP = "/memfd:reactor"
 
 

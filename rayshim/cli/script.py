@@ -115,10 +115,10 @@ def _new_main(**attributes):
 
 
 def _run(main, get_code):
-    from reactor.runtime import beneath
+    from reactor.runtime.spawning import inspect_stack
 
     _start_zygote()
-    beneath.skip_module_search(_OUR_MAIN)
+    inspect_stack.skip_module_search(_OUR_MAIN)
     try:
         exec(get_code(), main.__dict__)
     except SystemExit:
@@ -135,7 +135,7 @@ def _start_zygote():
 
     if kinds.is_serial(os.environ.get("RAYSHIM_PLACEMENT")) or any(name in os.environ for name in _NO_ZYGOTE):
         return
-    from reactor.runtime import early_zygote
+    from reactor.runtime.zygote import early_zygote
 
     early_zygote.start("rayshim.worker.hooks", num_threads.VARIABLES)
 

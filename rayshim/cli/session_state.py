@@ -3,7 +3,7 @@
 import os
 
 from reactor.printable import printable
-from reactor.runtime import silence
+from reactor.runtime.processes import silence
 
 from rayshim.cli.running import sessions
 from rayshim.errors import tracebacks

@@ -4,8 +4,8 @@ import os
 import sys
 import time
 
-from reactor.runtime import threads
-from reactor.runtime.spawning import current_directory, set_variables
+from reactor.runtime.processes import library_threads
+from reactor.runtime.spawning.spawning import current_directory, set_variables
 
 from rayshim.as_ray import commands
 from rayshim.environments.checking import imported
@@ -115,8 +115,8 @@ class Surroundings:
         os.environ.update(variables)
         if "TZ" in variables:
             time.tzset()
-        if not threads.VARIABLES.isdisjoint(variables):
-            threads.follow()
+        if not library_threads.VARIABLES.isdisjoint(variables):
+            library_threads.follow()
         if self.env.get("working_dir"):
             os.chdir(self.env["working_dir"])
 
@@ -127,8 +127,8 @@ class Surroundings:
         set_variables(variables)
         if "TZ" in variables:
             time.tzset()
-        if not threads.VARIABLES.isdisjoint(variables):
-            threads.follow()
+        if not library_threads.VARIABLES.isdisjoint(variables):
+            library_threads.follow()
         if directory:
             os.chdir(directory)
 

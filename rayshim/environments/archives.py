@@ -41,7 +41,7 @@ def _unpack(path, target):
     import tarfile
     import zipfile
 
-    from reactor.runtime import private_folder
+    from reactor.runtime.messages import private_folder
 
     part = f"{target}.part"
     shutil.rmtree(part, ignore_errors=True)

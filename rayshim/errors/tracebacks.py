@@ -41,7 +41,7 @@ def without_files_of(folder, lines):
 
 def of_process(pid):
     """The Python stacks of a process of ours as text, without our frames, or the reason why there are none."""
-    from reactor.runtime import stacks
+    from reactor.runtime.worker import stacks
 
     found = stacks.ask(pid)
     return of_worker(found) if found else "no answer: the process is starting or has just ended"

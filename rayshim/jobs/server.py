@@ -19,7 +19,8 @@ from dataclasses import asdict, replace
 
 from aiohttp import web
 from reactor import _core
-from reactor.runtime import attached, descendants
+from reactor.runtime.driver import attached
+from reactor.runtime.processes import descendants
 
 from rayshim import api
 from rayshim.errors.address import get_node_ip_address

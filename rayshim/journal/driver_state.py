@@ -4,7 +4,7 @@ the same ones."""
 import random
 import sys
 
-from reactor.runtime import seeding
+from reactor.runtime.seeding import seeding
 
 
 def read():

@@ -30,7 +30,7 @@ class JournalSetting(NamedTuple):
 
 def create(path):
     """Creates the directory of a journal, in which are the values of the program's calls: it is for this user alone, and so are its files."""
-    from reactor.runtime import private_folder
+    from reactor.runtime.messages import private_folder
 
     private_folder.make(path)
     if not os.path.isdir(path):

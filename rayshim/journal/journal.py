@@ -46,7 +46,7 @@ from typing import Any
 
 from reactor import _core
 from reactor.printable import printable
-from reactor.runtime import seeding
+from reactor.runtime.seeding import seeding
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.journal import checking, driver_state, files, replaying

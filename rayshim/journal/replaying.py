@@ -9,7 +9,7 @@ from collections import deque
 from typing import Any
 
 from reactor import _core
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 from reactor.waits import maker_of
 
 from rayshim.errors.exceptions import ReplayError

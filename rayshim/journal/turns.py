@@ -32,7 +32,7 @@ from collections import deque
 
 from reactor import _core
 from reactor.printable import printable
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 
 from rayshim.errors.exceptions import ReplayError
 from rayshim.errors.user_code import is_users

@@ -7,7 +7,7 @@ import sys
 
 from reactor import _core
 from reactor.printable import printable
-from reactor.runtime import stacks
+from reactor.runtime.worker import stacks
 from reactor.waits import cycle, maker_of
 
 from rayshim.errors.exceptions import DeadlockError

@@ -10,11 +10,12 @@ import traceback
 import weakref
 
 from reactor import _core
-from reactor.runtime import seeding, worker
-from reactor.runtime.actor_states import ActorStates
-from reactor.runtime.devices import Devices
-from reactor.runtime.key_values import KeyValues
-from reactor.runtime.reservations import RELEASED, Reservations
+from reactor.runtime.resources.devices import Devices
+from reactor.runtime.resources.reservations import RELEASED, Reservations
+from reactor.runtime.seeding import seeding
+from reactor.runtime.supervisor.key_values import KeyValues
+from reactor.runtime.worker import worker
+from reactor.runtime.worker.actor_states import ActorStates
 
 from rayshim.errors.user_code import is_users
 from rayshim.placement import signals

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from reactor import _core
-from reactor.runtime.seeding import reseed
+from reactor.runtime.seeding.seeding import reseed
 
 from rayshim.environments.keys import frozen
 from rayshim.session import session
@@ -87,7 +87,7 @@ class Placement:
     def show_as(self, number, instance):
         """Has the output of actor `number` shown under the `repr` of its instance. As on Ray, only the first line of it is the label; the
         others are output of the actor."""
-        from reactor.runtime import worker
+        from reactor.runtime.worker import worker
 
         label, _, others = repr(instance).partition("\n")
         self.label_as(number, label)
@@ -96,7 +96,7 @@ class Placement:
 
     def label_as(self, number, label):
         """Has the output of actor `number` shown under `label`."""
-        from reactor.runtime import worker
+        from reactor.runtime.worker import worker
 
         worker.rename(label)
 
@@ -154,7 +154,7 @@ class Placement:
         scope = self.settings.get("scope")
         if scope is None:
             return setting
-        from reactor.runtime.drivers import Setting
+        from reactor.runtime.supervisor.joined_drivers import Setting
 
         return Setting(setting, scope)  # as in Ray, drivers do not share workers
 
@@ -200,7 +200,7 @@ class Placement:
             self.control.tell("devices_back", os.getpid())
 
     def reserve(self, key, facts, wanted, offered):
-        """Reserves resources for a placement group, as soon as they are free; see reactor.runtime.reservations."""
+        """Reserves resources for a placement group, as soon as they are free; see reactor.runtime.resources.reservations."""
         self.control.ask("reserve", key, facts, wanted, offered)
 
     def release(self, key):
@@ -239,7 +239,7 @@ class Placement:
         return self.control.ask("posted", topic, timeout=timeout)
 
     def key_value(self, what, namespace, key, *more):
-        """One operation of reactor.runtime.key_values.KeyValues, the table that all processes of the session share."""
+        """One operation of reactor.runtime.supervisor.key_values.KeyValues, the table that all processes of the session share."""
         return self.control.ask("kv", what, (namespace, key, *more))
 
     def key_value_part(self, name, part):

@@ -163,8 +163,8 @@ class PackedWorker(Packed):
     idle_title = "ray::packed"
 
     def begin(self):
-        from reactor.runtime import worker
-        from reactor.runtime.actor_states import ActorStates
+        from reactor.runtime.worker import worker
+        from reactor.runtime.worker.actor_states import ActorStates
 
         self._actors = {}  # number of an actor -> _PackedActor
         self._states = states = ActorStates()

@@ -81,7 +81,7 @@ def stored(programs=()):
 
 def save(profile):
     """Writes it in place of the one before, as a whole. Its file is for this user alone."""
-    from reactor.runtime import private_folder
+    from reactor.runtime.messages import private_folder
 
     path = path_of(profile.program)
     private_folder.make(path.parent)

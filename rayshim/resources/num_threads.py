@@ -4,17 +4,17 @@ the number of CPUs that the task or actor requests, rounded down, at least 1."""
 import os
 from contextlib import contextmanager
 
-from reactor.runtime import threads
+from reactor.runtime.processes import library_threads
 
 from rayshim.session import session
 
 #: The variables of the zygote, so that it loads the libraries in the way in which most workers use them.
-VARIABLES = {threads.OPENMP: "1"}
+VARIABLES = {library_threads.OPENMP: "1"}
 
 
 def is_set_by_user():
     """Whether the program has set the variable before `init`."""
-    return threads.OPENMP in os.environ
+    return library_threads.OPENMP in os.environ
 
 
 def of(resources):
@@ -24,35 +24,35 @@ def of(resources):
 
 def chosen(resources, env):
     """The same, or 0 where the program has chosen it: in the driver's environment or in the runtime environment `env`."""
-    said = session.current.settings["threads_set_by_user"] or threads.OPENMP in (env.get("env_vars") or {})
+    said = session.current.settings["threads_set_by_user"] or library_threads.OPENMP in (env.get("env_vars") or {})
     return 0 if said else of(resources)
 
 
 def begin_worker(settings, count, enter):
     """In a worker after its birth: calls `enter()`, which gives it its runtime environment, and gives it `count` threads if nothing
     there has said how many."""
-    loaded_with = threads.variables()
+    loaded_with = library_threads.variables()
     if not settings["threads_set_by_user"]:
-        os.environ.pop(threads.OPENMP, None)
+        os.environ.pop(library_threads.OPENMP, None)
     try:
         enter()
     finally:
-        os.environ.setdefault(threads.OPENMP, str(count))
-        if threads.variables() != loaded_with:
-            threads.follow()
+        os.environ.setdefault(library_threads.OPENMP, str(count))
+        if library_threads.variables() != loaded_with:
+            library_threads.follow()
 
 
 def begin_inline(settings, count):
     """Inline placement: an actor, or the tasks together, whose state has its turn, gets `count` threads as its worker would."""
     if not settings["threads_set_by_user"]:
-        os.environ[threads.OPENMP] = str(count)
-    threads.follow()
+        os.environ[library_threads.OPENMP] = str(count)
+    library_threads.follow()
 
 
 @contextmanager
 def task(count):
     """For the time of a task that has more than the one thread of others."""
-    before = os.environ.get(threads.OPENMP)
+    before = os.environ.get(library_threads.OPENMP)
     _set(str(count))
     try:
         yield
@@ -62,7 +62,7 @@ def task(count):
 
 def _set(value):
     if value is None:
-        os.environ.pop(threads.OPENMP, None)
+        os.environ.pop(library_threads.OPENMP, None)
     else:
-        os.environ[threads.OPENMP] = value
-    threads.follow()
+        os.environ[library_threads.OPENMP] = value
+    library_threads.follow()

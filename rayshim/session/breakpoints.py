@@ -11,7 +11,7 @@ import selectors
 import socket
 import threading
 
-from reactor.runtime import peers, private_folder
+from reactor.runtime.messages import peers, private_folder
 
 from rayshim.session import folder
 

@@ -24,7 +24,7 @@ def name(pid):
 
 
 def _create(directory):
-    from reactor.runtime import private_folder
+    from reactor.runtime.messages import private_folder
 
     parent, name = os.path.split(directory)
     try:
@@ -40,7 +40,7 @@ def _create(directory):
 def remove(directory):
     """Removes the folder of a session, and this user's folder around it if nothing else is in it."""
     if os.path.lexists(directory):
-        from reactor.runtime import private_folder
+        from reactor.runtime.messages import private_folder
 
         parent, name = os.path.split(directory)
         try:

@@ -110,7 +110,7 @@ def look(kind, directory=None, port=None):
     connections = [(place, connection) for place in there if (connection := rendezvous.connect(place)) is not None]
     if not connections:
         return [], []
-    from reactor.runtime import attached
+    from reactor.runtime.driver import attached
 
     answers, silent = [], []
     for (place, _), answer in zip(connections, attached.ask_all([connection for _, connection in connections])):

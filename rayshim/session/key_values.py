@@ -10,7 +10,7 @@ _numbers = itertools.count()
 
 
 def ask(what, namespace, key, *more):
-    """One operation of reactor.runtime.key_values.KeyValues."""
+    """One operation of reactor.runtime.supervisor.key_values.KeyValues."""
     return session.current.placement.key_value(what, namespace, key, *more)
 
 

@@ -1,9 +1,9 @@
 """The folder of this user in a temporary directory, in which sessions have their sockets and files. Nobody else can reach it, see
-reactor.runtime.private_folder."""
+reactor.runtime.messages.private_folder."""
 
 import os
 
-from reactor.runtime.private_folder import NotPrivate
+from reactor.runtime.messages.private_folder import NotPrivate
 
 _INITIAL = 0xEFFFFFFC  # the number of the machine's own namespace of process ids, in Linux
 

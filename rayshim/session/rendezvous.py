@@ -29,7 +29,7 @@ class Place(NamedTuple):
 
 def listen(folder, kind, port):
     """A new listening socket, and its Place. NotPrivate: another user can reach the folder; OSError: the folder cannot be created."""
-    from reactor.runtime import peers, private_folder
+    from reactor.runtime.messages import peers, private_folder
 
     place = Place(folder, kind, port, os.getpid())
     beginning = f"new-{place.pid}-{os.urandom(4).hex()}{places.namespace()}"
@@ -48,7 +48,7 @@ def listen(folder, kind, port):
 
 def withdraw(place):
     """Removes a socket whose session has ended, and the folder if nothing else is in it."""
-    from reactor.runtime import private_folder
+    from reactor.runtime.messages import private_folder
 
     with suppress(OSError), private_folder.opened(place.folder) as fd:
         os.unlink(place.name, dir_fd=fd)
@@ -59,7 +59,7 @@ def found(folder, kind):
     """The Places of this kind in the folder; none in a folder that is refused."""
     if not os.path.lexists(folder):  # the usual case, in microseconds
         return []
-    from reactor.runtime import private_folder
+    from reactor.runtime.messages import private_folder
 
     try:
         with private_folder.opened(folder) as fd:
@@ -71,7 +71,7 @@ def found(folder, kind):
 
 def connect(place):
     """A connection to the session of this user that listens there, or None."""
-    from reactor.runtime import peers, private_folder
+    from reactor.runtime.messages import peers, private_folder
 
     try:
         with private_folder.opened(place.folder) as fd:

@@ -12,7 +12,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar
 
 from reactor import _core
-from reactor.runtime import forks
+from reactor.runtime.processes import forks
 
 from rayshim.errors import forked
 from rayshim.errors.exceptions import RaySystemError

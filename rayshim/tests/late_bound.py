@@ -32,6 +32,9 @@ STATE = {
     "rayshim.session.session.owes_time": {"rayshim.ordering.delays"},
     "rayshim.session.session.warn_on_blocking_get": {"rayshim.api.values", "rayshim.worker.concurrency"},
     "rayshim.worker.interrupts.methods_run_here": {"rayshim.worker.creation"},
-    "reactor.runtime.descriptors.of_workers": {"reactor.runtime.own_interpreter", "reactor.runtime.zygote"},
-    "reactor.runtime.worker.drained_as": {"rayshim.worker.concurrency", "rayshim.worker.exit"},
+    "reactor.runtime.spawning.descriptors.of_workers": {
+        "reactor.runtime.worker.own_interpreter",
+        "reactor.runtime.zygote.zygote",
+    },
+    "reactor.runtime.worker.worker.drained_as": {"rayshim.worker.concurrency", "rayshim.worker.exit"},
 }

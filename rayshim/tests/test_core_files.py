@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from reactor.runtime import descendants
+from reactor.runtime.processes import descendants
 from reactor.tests.calling import wait_until
 
 import rayshim as ray

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from reactor.runtime import descendants
+from reactor.runtime.processes import descendants
 
 BEGIN = """
 import os, sys

@@ -7,7 +7,7 @@ import sys
 import time
 
 import pytest
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 
 import rayshim as ray
 from compat_tests.processes import wait_until

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 import pytest
-from reactor.runtime import driver
+from reactor.runtime.driver import driver
 
 import rayshim
 from compat_tests.processes import wait_until

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reactor import _core
-from reactor.runtime.control import DRAIN
+from reactor.runtime.messages.control import DRAIN
 from reactor.tests.calling import wait_until
 
 import rayshim as ray

@@ -12,7 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from reactor import _core
-from reactor.runtime import threads
+from reactor.runtime.processes import library_threads
 
 import rayshim as ray
 from rayshim.session import session
@@ -285,10 +285,10 @@ def test_the_drivers_number_of_blas_threads_stays_though_its_threads_call_actors
     import numpy  # noqa: F401
 
     def openblas():
-        return [library for library in threads.libraries() if "OPENBLAS_NUM_THREADS" in library.variables]
+        return [library for library in library_threads.libraries() if "OPENBLAS_NUM_THREADS" in library.variables]
 
     def numbers():
-        return [library.get() for library in openblas()], os.environ.get(threads.OPENMP)
+        return [library.get() for library in openblas()], os.environ.get(library_threads.OPENMP)
 
     if not (blas := openblas()):
         pytest.skip("numpy has another library")
@@ -321,7 +321,7 @@ def test_the_drivers_number_of_blas_threads_stays_though_its_threads_call_actors
 IMPORTS = """
 import os, sys
 import rayshim as ray
-from reactor.runtime import threads
+from reactor.runtime.processes import library_threads
 
 @ray.remote
 class Imports:
@@ -332,7 +332,7 @@ class Imports:
 ray.init(placement="inline", logging_level="ERROR")
 print(ray.get(Imports.remote().threads.remote()))
 import torch
-print(torch.get_num_threads() == {library.default() for library in threads.libraries() if "MKL_NUM_THREADS" in library.variables}.pop())
+print(torch.get_num_threads() == {library.default() for library in library_threads.libraries() if "MKL_NUM_THREADS" in library.variables}.pop())
 print(os.environ.get("OMP_NUM_THREADS"), os.popen("echo $OMP_NUM_THREADS").read().strip() == "")
 """
 

@@ -11,7 +11,9 @@ import subprocess
 import sys
 
 import pytest
-from reactor.runtime import attached, frames, visitors
+from reactor.runtime.driver import attached
+from reactor.runtime.messages import frames
+from reactor.runtime.supervisor import visitors
 
 import rayshim as ray
 from compat_tests import processes

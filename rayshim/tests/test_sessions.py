@@ -119,7 +119,7 @@ def test_two_threads_may_end_a_session(placement):
 
 
 def test_init_says_that_the_process_which_starts_the_workers_was_killed(monkeypatch):
-    from reactor.runtime.driver import Driver
+    from reactor.runtime.driver.driver import Driver
 
     spawn = Driver._spawn
 

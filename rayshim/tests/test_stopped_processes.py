@@ -8,7 +8,7 @@ import threading
 import time
 
 import pytest
-from reactor.runtime import silence
+from reactor.runtime.processes import silence
 
 import rayshim as ray
 

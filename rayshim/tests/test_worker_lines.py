@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from reactor.runtime.output import STDOUT
+from reactor.runtime.messages.output import STDOUT
 
 from rayshim.api import bars
 from rayshim.api.worker_lines import Merger, Screen

@@ -85,7 +85,7 @@ def leave_in_background(call):
 
 def _begin_to_leave():
     """No further call begins. Those that have not begun fail with the actor."""
-    from reactor.runtime import worker
+    from reactor.runtime.worker import worker
 
     global _leaving
     _leaving = True
@@ -333,7 +333,7 @@ class _Loop:
     def _serve(self):
         import asyncio
 
-        from reactor.runtime import worker
+        from reactor.runtime.worker import worker
 
         # Threads that the methods start are no daemons, as on Ray: they get this from the thread that starts them.
         worker.threads_of_runtime.add(threading.current_thread())

@@ -7,8 +7,8 @@ import time
 import weakref
 
 from reactor import _core
-from reactor.runtime import worker
-from reactor.runtime.plugin import Instance
+from reactor.runtime.worker import worker
+from reactor.runtime.worker.plugin import Instance
 
 from rayshim.calls import announced
 from rayshim.calls.concurrency import has_threads

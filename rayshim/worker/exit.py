@@ -54,7 +54,7 @@ def exit_actor() -> NoReturn:
 def _leave_from_own_thread():
     """In a thread that the actor's code has started: the actor ends after its running calls, and if it shares its process, after those that wait.
     As on Ray, the thread ends without a traceback."""
-    from reactor.runtime import worker
+    from reactor.runtime.worker import worker
 
     if worker.has_one_actor:
         worker.drained_as = worker.INTENDED

@@ -1,4 +1,4 @@
-"""rayshim's plugin for the runtime (see reactor.runtime.plugin): sets the core's hooks and starts the session in each process."""
+"""rayshim's plugin for the runtime (see reactor.runtime.worker.plugin): sets the core's hooks and starts the session in each process."""
 
 import contextlib
 import functools
@@ -152,7 +152,7 @@ def directories(settings, record, setting):
 
 def begin(settings, record, own_gpus, setting, variables):
     """In a new worker: starts the session, applies the environment, and sets the handler of interrupts."""
-    from reactor.runtime.control import Sender
+    from reactor.runtime.messages.control import Sender
 
     from rayshim.environments import applying
 

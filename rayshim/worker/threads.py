@@ -106,6 +106,6 @@ def after(seconds, function, *args):
 
 
 def leave(error):
-    from reactor.runtime import worker
+    from reactor.runtime.worker import worker
 
     worker.leave(worker.exit_kind(error))

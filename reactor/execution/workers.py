@@ -31,9 +31,11 @@ from reactor.execution.part import (
 )
 from reactor.execution.stored import Stored, is_large, of_plain
 from reactor.plan import HERE
-from reactor.runtime import forks, output, plugin
-from reactor.runtime.driver import Driver
-from reactor.runtime.preloading import slow_imports
+from reactor.runtime.driver.driver import Driver
+from reactor.runtime.messages import output
+from reactor.runtime.processes import forks
+from reactor.runtime.spawning.preloading import slow_imports
+from reactor.runtime.worker import plugin
 
 _driver: Driver | None = None  # of the program that this process runs on workers
 _METHODS = sorted(name for name in vars(Part) if not name.startswith("_"))

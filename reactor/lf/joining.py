@@ -16,7 +16,7 @@ _SECONDS = 60  # that the program has for its answer
 
 def main(name, folder, federation):
     """Returns the exit status, or the text of an error."""
-    private_folder, peers = _module("private_folder"), _module("peers")
+    private_folder, peers = _module("messages", "private_folder"), _module("messages", "peers")
     ended = f"the program {federation} has ended, or does not accept federates"
     if os.path.basename(federation) != federation:
         return ended
@@ -39,11 +39,13 @@ def main(name, folder, federation):
     return 0 if answer == ACCEPTED else f"federate {name} takes part already, or there is no such federate"
 
 
-def _module(name):
-    """A module of reactor.runtime that needs nothing of the package."""
+def _module(room, name):
+    """A module of a package in reactor.runtime that needs nothing of it."""
     from importlib.util import module_from_spec, spec_from_file_location
 
-    spec = spec_from_file_location(name, os.path.join(os.path.dirname(__file__), os.pardir, "runtime", f"{name}.py"))
+    spec = spec_from_file_location(
+        name, os.path.join(os.path.dirname(__file__), os.pardir, "runtime", room, f"{name}.py")
+    )
     assert spec and spec.loader
     module = module_from_spec(spec)
     spec.loader.exec_module(module)

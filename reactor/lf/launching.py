@@ -20,7 +20,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from reactor.lf import joining
 from reactor.lf.errors import LFError
 from reactor.lf.files import package_directory
-from reactor.runtime import peers, private_folder
+from reactor.runtime.messages import peers, private_folder
 
 _NEW = "new-"  # at the start of the name of a socket that does not listen yet
 _REQUEST_SECONDS = 2  # within which a request must be complete

@@ -1,4 +1,4 @@
-"""The runtime as its tests use it: a plugin (see reactor.runtime.plugin), and the driver's side of making actors and tasks.
+"""The runtime as its tests use it: a plugin (see reactor.runtime.worker.plugin), and the driver's side of making actors and tasks.
 
 An actor is an instance of a plain class; its public methods can be called.
 """
@@ -11,7 +11,7 @@ import time
 
 import numpy as np
 from reactor import _core
-from reactor.runtime.plugin import Instance
+from reactor.runtime.worker.plugin import Instance
 
 
 class Died(Exception):
@@ -129,7 +129,7 @@ class Run:
     """A running runtime. `actor(cls, *args)` and `task(function)` make what can be called; `get` waits, and never forever."""
 
     def __init__(self, cpus=2, store=512 << 20, preload=()):
-        from reactor.runtime.driver import Driver
+        from reactor.runtime.driver.driver import Driver
 
         others = _heap_descriptors()
         self.driver = Driver(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from reactor import _core
-from reactor.runtime.driver import Driver
+from reactor.runtime.driver.driver import Driver
 
 GENERATED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
@@ -21,7 +21,7 @@ GENERATED = settings(max_examples=150, deadline=None, suppress_health_check=[Hea
 def run():
     import importlib
 
-    plugin = "reactor.runtime.plugin"
+    plugin = "reactor.runtime.worker.plugin"
     driver = Driver(cpus=1, resources={"memory": 1}, store_limit=64 << 20, plugin=plugin, settings={}, inline=True)
     driver.start()
     importlib.import_module(plugin).install({}, "inline")

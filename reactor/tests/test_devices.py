@@ -4,7 +4,7 @@ from collections import Counter
 
 from hypothesis import given
 from hypothesis import strategies as st
-from reactor.runtime.devices import Devices
+from reactor.runtime.resources.devices import Devices
 
 COUNT = 3
 AMOUNTS = st.sampled_from([0.1, 0.25, 0.3, 0.5, 0.7, 1, 2, 3])

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 import pytest
-from reactor.runtime import peers
+from reactor.runtime.messages import peers
 from reactor.tests.calling import wait_until
 
 pytest.importorskip("lark")

@@ -5,7 +5,7 @@ import pickle
 import struct
 
 import pytest
-from reactor.runtime import frames
+from reactor.runtime.messages import frames
 
 
 def received(data, piece=1 << 16):

@@ -8,7 +8,7 @@ import pytest
 _PROGRAM = """if True:
     import os, sys
     sys.path.insert(0, sys.argv[1])
-    from reactor.runtime import imported_with
+    from reactor.runtime.spawning import imported_with
     with imported_with.watched():
         import reads_variables
     os.environ.get("READ_LATER")
@@ -51,7 +51,8 @@ _HIDES = """if True:
     import os, sys
     sys.path.insert(0, sys.argv[1])
     import hidden
-    from reactor.runtime import imported_with, plugin
+    from reactor.runtime.spawning import imported_with
+    from reactor.runtime.worker import plugin
     print(*(imported_with.hides([directory], plugin) for directory in sys.argv[2:]))
 """
 

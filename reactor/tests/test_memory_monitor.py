@@ -4,8 +4,8 @@ import os
 
 import numpy as np
 import pytest
-from reactor.runtime import memory
-from reactor.runtime.memory import Candidate, Usage, choose, usage
+from reactor.runtime.supervisor import out_of_memory
+from reactor.runtime.supervisor.out_of_memory import Candidate, Usage, choose, usage
 
 GIB = 1 << 30
 
@@ -51,10 +51,10 @@ def test_this_machine():
 
 
 def test_a_process_and_its_arrays():
-    before = memory.resident(os.getpid())
+    before = out_of_memory.resident(os.getpid())
     array = np.ones(50 << 17)
-    assert before + array.nbytes * 0.9 < memory.resident(os.getpid()) < before + array.nbytes * 1.1
-    assert memory.resident(1 << 30) == 0
+    assert before + array.nbytes * 0.9 < out_of_memory.resident(os.getpid()) < before + array.nbytes * 1.1
+    assert out_of_memory.resident(1 << 30) == 0
 
 
 def chosen(excess, *candidates, idle=GIB):

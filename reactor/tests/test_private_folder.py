@@ -6,8 +6,8 @@ import subprocess
 import sys
 
 import pytest
-from reactor.runtime import private_folder
-from reactor.runtime.private_folder import NotPrivate
+from reactor.runtime.messages import private_folder
+from reactor.runtime.messages.private_folder import NotPrivate
 
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to another user")
 ANOTHER = 65534
@@ -33,7 +33,7 @@ def test_a_folder_and_all_that_is_missing_above_it_have_mode_0700(tmp_path):
 @pytest.mark.parametrize("umask", ["0", "0o777"])
 def test_the_mode_does_not_depend_on_the_programs_umask(tmp_path, umask):
     code = (
-        f"import os, sys; os.umask({umask})\nfrom reactor.runtime import private_folder\n"
+        f"import os, sys; os.umask({umask})\nfrom reactor.runtime.messages import private_folder\n"
         "with private_folder.opened(sys.argv[1], create=True): pass"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "a" / "b")], check=True)
@@ -91,7 +91,7 @@ def test_a_folder_of_another_user_that_cannot_even_be_opened_is_refused_by_its_o
         os.chmod(above, os.stat(above).st_mode | 0o111)
     code = f"""if True:
         import os, sys
-        from reactor.runtime import private_folder
+        from reactor.runtime.messages import private_folder
         os.setuid({ANOTHER})
         try:
             with private_folder.opened(sys.argv[1], create=True): pass

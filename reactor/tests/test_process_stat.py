@@ -6,7 +6,7 @@ import sys
 import threading
 
 import pytest
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 
 RENAMED = r"open('/proc/self/comm', 'wb').write(b'a) Z \xff(b'); print(flush=True); input()"
 

@@ -2,9 +2,9 @@
 
 import pytest
 from reactor import _core
-from reactor.runtime.devices import Devices
-from reactor.runtime.driver import Driver
-from reactor.runtime.reservations import Reservations
+from reactor.runtime.driver.driver import Driver
+from reactor.runtime.resources.devices import Devices
+from reactor.runtime.resources.reservations import Reservations
 
 FACTS = {"possible": True}
 
@@ -13,7 +13,7 @@ FACTS = {"possible": True}
 def reservations_and_replies():
     """Reservations on a machine with 4 CPUs, and what they reply: [(where, value, is_error)]."""
     driver = Driver(
-        cpus=4, resources={}, store_limit=1 << 26, plugin="reactor.runtime.plugin", settings={}, inline=True
+        cpus=4, resources={}, store_limit=1 << 26, plugin="reactor.runtime.worker.plugin", settings={}, inline=True
     )
     driver.start()
     replies = []

@@ -10,7 +10,7 @@ import time
 import numpy as np
 import pytest
 from reactor import _core
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 from reactor.tests.calling import Died, Run, alive, end, wait_until
 
 CORES = len(os.sched_getaffinity(0))

@@ -12,7 +12,7 @@ import threading
 import time
 from dataclasses import dataclass
 
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 
 MARKER = "RAYSHIM_BENCHMARK_RUN"
 

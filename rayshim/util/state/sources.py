@@ -7,7 +7,7 @@ import os
 import sys
 
 from reactor import _core
-from reactor.runtime import process_stat
+from reactor.runtime.processes import process_stat
 
 from rayshim.api.cluster import resources_of_the_node
 from rayshim.environments.keys import thawed

@@ -1,8 +1,8 @@
 // The state that each actor has of its own in a process that several actors share, in packed and inline placement. It is saved when another
 // actor has its turn, and restored later.
 //
-// Random states are exchanged as memory (reactor/runtime/random_memory.py finds it), and some modules' variables. The rest is
-// Python's, by the hook `switched` (reactor/runtime/actor_states.py): it is called when modules were imported since the last time, and
+// Random states are exchanged as memory (reactor/runtime/seeding/random_memory.py finds it), and some modules' variables. The rest is
+// Python's, by the hook `switched` (reactor/runtime/worker/actor_states.py): it is called when modules were imported since the last time, and
 // each time if some state can be exchanged by it alone; with kForget when an actor is gone, with kFresh when the one that has its turn has
 // no state yet of something that was imported meanwhile. Guarded by the GIL, and used by the thread that has the turn.
 //

@@ -211,7 +211,7 @@ struct Demand {
   int32_t n;
   atomic<uint32_t> retired;  // nobody gets it any more: what it asks for was taken back
   uint32_t first;  // of its parts
-  uint32_t setting = 0;  // what a worker must have been born with to run the task (see runtime/supervisor.py)
+  uint32_t setting = 0;  // what a worker must have been born with to run the task (see runtime/supervisor/supervisor.py)
 };
 
 // See cores.h.

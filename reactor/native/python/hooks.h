@@ -17,7 +17,7 @@
        "(exception, exception of storing what failure() gave for it, callable or None) -> small value stored as the error")             \
   HOOK(as_failure, Run, (PyObject*), "(exception that is a value) -> what is stored of it as an error, or None: it stays a value")      \
   HOOK(error, Run, (State, Owned, PyObject*), "(state, value, ref) -> exception to raise in get")                                       \
-  HOOK(create, Run, (uint32_t, PyObject*, PyObject*), "(actor number, args, kwargs) -> reactor.runtime.plugin.Instance")                \
+  HOOK(create, Run, (uint32_t, PyObject*, PyObject*), "(actor number, args, kwargs) -> runtime.worker.plugin.Instance")                 \
   HOOK(create_failed, Run, (uint32_t, Owned, ExitReason), "(actor number, error value or None, reason) -> reason of the actor's death") \
   HOOK(function, Run, (PyObject*), "(ref) -> callable")                                                                                 \
   HOOK(exit_kind, Run, (PyObject*), "(exception) -> ExitReason, or 0: it goes on as an error")                                          \

@@ -1,4 +1,4 @@
-// Tasks that are run again after a pause: the supervisor has them until then (runtime/put_off.py).
+// Tasks that are run again after a pause: the supervisor has them until then (runtime/supervisor/delayed_tasks.py).
 //
 // From a worker that died it takes them in reap(). A worker whose task has failed gives it away, so that it can run others, and the task's
 // resources are free:

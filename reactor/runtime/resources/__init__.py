@@ -1,0 +1,1 @@
+"""The machine's resources: numbers of demands, devices, reservations."""

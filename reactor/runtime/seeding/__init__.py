@@ -1,0 +1,1 @@
+"""The random state of workers and actors."""

@@ -1,0 +1,1 @@
+"""The process that imports the heavy packages once and forks the workers."""
