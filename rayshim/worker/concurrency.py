@@ -106,7 +106,7 @@ def make(info, how, constructor, journal=None):
             out_of_order (allow_out_of_order_execution).
         journal: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.JournaledLoop.
 
-    Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/native/execute/pending_arguments.h).
+    Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/native/inbox/pending_arguments.h).
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
     if (how.get("streams_window") or 0) > 0:

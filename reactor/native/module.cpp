@@ -1,6 +1,6 @@
 // The Python module reactor._core: registers what the files in bindings/ define.
 #include "bindings/bindings.h"
-#include "python/refs.h"
+#include "types/refs.h"
 
 NB_MODULE(_core, m) {
   using namespace reactor;

@@ -5,27 +5,20 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1] / "native"
 
-# From top to bottom. context is context.h, the state of this process.
+# From top to bottom.
 FOLDERS = (
-    *("bindings", "execute", "supervise", "calls", "codec", "sync", "context"),
-    *("record", "channels", "order", "memory", "python"),
+    *("bindings", "worker", "supervise", "inbox", "calls", "record", "codec", "store", "types", "process"),
+    *("order", "channels", "objects", "sync", "memory", "python"),
 )
 
 # (header, what it includes although that lies above it)
 UPWARD = {
-    ("channels/stream.h", "calls/calls.h"),
-    ("context.h", "calls/lent_cpus.h"),
-    ("context.h", "execute/placement.h"),
-    ("context.h", "execute/title.h"),
-    ("memory/array_memory.h", "codec/codec_tags.h"),
-    ("memory/garbage.h", "context.h"),
-    ("memory/object.h", "sync/bell.h"),
-    ("memory/object.h", "sync/countdown.h"),
-    ("order/parked.h", "execute/pending_arguments.h"),
+    ("process/context.h", "record/recorder.h"),
     ("python/hooks.h", "memory/layout.h"),
-    ("python/refs.h", "codec/codec.h"),
     ("record/journal_lines.h", "bindings/bindings.h"),
-    ("record/observe.h", "bindings/bindings.h"),
+    ("record/recordings.h", "bindings/bindings.h"),
+    ("store/array_memory.h", "codec/codec_tags.h"),
+    ("types/refs.h", "codec/codec.h"),
 }
 
 
@@ -40,7 +33,7 @@ def includes(root):
 
 
 def _folder(header):
-    return header.rpartition("/")[0] or header.removesuffix(".h")
+    return header.rpartition("/")[0]
 
 
 def upward(root):
@@ -56,16 +49,17 @@ def test_headers_include_downwards():
 
 
 def test_each_folder_has_its_layer():
-    assert {path.name for path in ROOT.iterdir() if path.is_dir()} | {"context"} == set(FOLDERS)
+    assert {path.name for path in ROOT.iterdir() if path.is_dir()} == set(FOLDERS)
+    assert not list(ROOT.glob("*.h"))
 
 
 def test_it_sees_what_is_wrong(tmp_path):
     for name, text in {
         "memory/heap.h": '#include "memory/layout.h"\n#include "calls/calls.h"\n',
-        "calls/calls.h": '#include "context.h"\n#include <vector>\n',
-        "context.h": '#include "calls/calls.h"\n',
+        "calls/calls.h": '#include "process/context.h"\n#include <vector>\n',
+        "process/context.h": '#include "calls/calls.h"\n',
     }.items():
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)
         path.write_text(text)
-    assert upward(tmp_path) == {("memory/heap.h", "calls/calls.h"), ("context.h", "calls/calls.h")}
+    assert upward(tmp_path) == {("memory/heap.h", "calls/calls.h"), ("process/context.h", "calls/calls.h")}

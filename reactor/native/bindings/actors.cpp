@@ -1,6 +1,6 @@
 // Actors, and how they end.
 #include "bindings.h"
-#include "execute/leaving.h"
+#include "worker/leaving.h"
 #include "supervise/restarts.h"
 #include "supervise/supervisor.h"
 

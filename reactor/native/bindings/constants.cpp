@@ -3,11 +3,11 @@
 #include <cstring>
 #include <initializer_list>
 #include <vector>
-#include "execute/actor_states.h"
+#include "worker/actor_states.h"
 #include "order/order.h"
 #include "order/patience.h"
 #include "record/recorder.h"
-#include "channels/stream.h"
+#include "calls/stream.h"
 #include "supervise/supervisor.h"
 
 namespace reactor {

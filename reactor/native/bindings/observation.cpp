@@ -3,11 +3,11 @@
 #include <nanobind/stl/string.h>
 #include "codec/digest.h"
 #include "record/journal_lines.h"
-#include "record/observe.h"
+#include "record/recordings.h"
 #include "record/line_counter.h"
 #include "record/site.h"
-#include "memory/garbage.h"
-#include "memory/spill.h"
+#include "store/garbage.h"
+#include "store/spill.h"
 
 namespace reactor {
 namespace {

@@ -4,8 +4,8 @@
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <algorithm>
-#include "execute/actor_states.h"
-#include "execute/packed.h"
+#include "worker/actor_states.h"
+#include "worker/packed.h"
 #include "supervise/supervisor.h"
 
 namespace reactor {

@@ -3,11 +3,11 @@
 #include <nanobind/stl/pair.h>
 #include <csignal>
 #include <sys/prctl.h>
-#include "memory/array_memory.h"
+#include "store/array_memory.h"
 #include "calls/failures.h"
-#include "execute/inline.h"
-#include "execute/leaving.h"
-#include "channels/stream.h"
+#include "worker/inline.h"
+#include "worker/leaving.h"
+#include "calls/stream.h"
 #include "supervise/supervisor.h"
 
 namespace reactor {

@@ -3,9 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include "order/inbox_server.h"
-#include "execute/inline.h"
-#include "sync/turns.h"
+#include "inbox/inbox_server.h"
+#include "worker/inline.h"
+#include "worker/turns.h"
 
 namespace reactor {
 namespace {

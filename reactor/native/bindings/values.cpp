@@ -1,6 +1,6 @@
 // Values, refs of them, and the holds that keep them.
 #include "bindings.h"
-#include "channels/stream.h"
+#include "calls/stream.h"
 
 namespace reactor {
 namespace {

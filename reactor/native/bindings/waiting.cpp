@@ -12,8 +12,8 @@
 #include <span>
 #include "calls/failures.h"
 #include "order/patience.h"
-#include "memory/spill.h"
-#include "channels/stream.h"
+#include "store/spill.h"
+#include "calls/stream.h"
 
 namespace reactor {
 namespace {

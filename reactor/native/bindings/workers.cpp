@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include "record/observe.h"
+#include "record/recordings.h"
 #include "supervise/orphans.h"
 #include "supervise/retries.h"
 #include "supervise/supervisor.h"

@@ -1,5 +1,5 @@
 // The objects that are called: a method of an actor, a remote function.
-#include "python/types.h"
+#include "types/types.h"
 
 namespace reactor {
 

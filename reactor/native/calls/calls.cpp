@@ -1,5 +1,5 @@
 // The caller's side of an actor's calls.
-#include "execute/inline.h"
+#include "worker/inline.h"
 
 namespace reactor {
 namespace {

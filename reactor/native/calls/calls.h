@@ -1,6 +1,6 @@
 // The caller's side, as the rest of the core uses it.
 #pragma once
-#include "python/refs.h"
+#include "types/refs.h"
 #include <utility>
 
 namespace reactor {

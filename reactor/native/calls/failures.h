@@ -4,7 +4,7 @@
 // Seen is a result that get() has raised, or would have with the others of its list, that wait() has given as ready, or that a call has
 // been given as its argument.
 #pragma once
-#include "context.h"
+#include "process/context.h"
 #include "python/python.h"
 
 namespace reactor {

@@ -1,4 +1,4 @@
-#include "python/types.h"
+#include "types/types.h"
 
 namespace reactor {
 

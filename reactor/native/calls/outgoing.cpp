@@ -1,5 +1,5 @@
 #include "calls/outgoing.h"
-#include "memory/spill.h"
+#include "store/spill.h"
 
 namespace reactor {
 namespace {

@@ -5,7 +5,7 @@
 #include "calls/submitter.h"
 #include "memory/inline_array.h"
 #include "record/recorded.h"
-#include "channels/stream.h"
+#include "calls/stream.h"
 
 namespace reactor {
 

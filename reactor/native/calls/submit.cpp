@@ -1,5 +1,5 @@
 // The caller's side of tasks: queues, and the workers that are wanted for them.
-#include "execute/inline.h"
+#include "worker/inline.h"
 
 namespace reactor {
 

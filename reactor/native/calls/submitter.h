@@ -1,6 +1,6 @@
 // Who has submitted a task: a process or, where several actors share one, an actor of it. A task ends with its submitter (supervise/orphans.h).
 #pragma once
-#include "context.h"
+#include "process/context.h"
 
 namespace reactor {
 

@@ -13,7 +13,7 @@
 // between the two, the claimed slot tells the supervisor that the task was its.
 #pragma once
 #include <algorithm>
-#include "memory/falling.h"
+#include "objects/falling.h"
 
 namespace reactor {
 

@@ -3,7 +3,7 @@
 #include <cstring>
 #include <memory>
 #include <unordered_set>
-#include "context.h"
+#include "process/context.h"
 
 struct tagPyArrayObject;
 

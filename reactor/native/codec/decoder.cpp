@@ -1,6 +1,6 @@
 #include "codec/codec_tags.h"
-#include "execute/actor_states.h"
-#include "memory/spill.h"
+#include "worker/actor_states.h"
+#include "store/spill.h"
 
 namespace reactor {
 namespace {

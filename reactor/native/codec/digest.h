@@ -4,7 +4,7 @@
 // protection against somebody who wants two of them to look alike.
 #pragma once
 #include <cstring>
-#include "memory/object.h"
+#include "objects/object.h"
 
 namespace reactor {
 

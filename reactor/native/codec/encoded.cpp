@@ -1,8 +1,8 @@
 // Writes the parts that an encoder has collected to their place.
-#include "memory/array_memory.h"
+#include "store/array_memory.h"
 #include "record/recorder.h"
 #include "memory/spill_mover.h"
-#include "memory/spill.h"
+#include "store/spill.h"
 
 namespace reactor {
 namespace {

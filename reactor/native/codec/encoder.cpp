@@ -1,12 +1,12 @@
 #define REACTOR_IMPORTS_NUMPY
 #include <algorithm>
-#include "execute/actor_states.h"
-#include "memory/array_memory.h"
+#include "worker/actor_states.h"
+#include "store/array_memory.h"
 #include "calls/calls.h"
 #include "calls/failures.h"
 #include "record/recorder.h"
 #include "memory/spill_mover.h"
-#include "memory/spill.h"
+#include "store/spill.h"
 
 namespace reactor {
 namespace {

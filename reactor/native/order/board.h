@@ -20,7 +20,7 @@
 #pragma once
 #include <unordered_map>
 #include <vector>
-#include "memory/object.h"
+#include "objects/object.h"
 #include "order/tag.h"
 
 namespace reactor {

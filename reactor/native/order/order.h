@@ -43,7 +43,7 @@
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
-#include "memory/run_records.h"
+#include "objects/run_records.h"
 #include "order/board.h"
 
 namespace reactor {

@@ -17,7 +17,7 @@
 //
 // Somebody waits for a result if it has an armed WaitNode. `since` says since when.
 #pragma once
-#include "memory/run_records.h"
+#include "objects/run_records.h"
 
 namespace reactor {
 

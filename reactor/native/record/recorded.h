@@ -2,7 +2,7 @@
 #pragma once
 #include <algorithm>
 #include "record/recorder.h"
-#include "python/refs.h"
+#include "types/refs.h"
 #include "record/site.h"
 
 namespace reactor {

@@ -1,10 +1,10 @@
 // Settles all that a dead process leaves in the shared heap.
-#include "execute/pending_arguments.h"
-#include "record/observe.h"
+#include "inbox/pending_arguments.h"
+#include "record/recordings.h"
 #include "supervise/restarts.h"
 #include "supervise/retries.h"
-#include "memory/spill.h"
-#include "channels/stream.h"
+#include "store/spill.h"
+#include "calls/stream.h"
 
 namespace reactor {
 

@@ -21,9 +21,9 @@
 //
 // Only the supervisor calls what is here. When it dies the run ends, so nothing here has to survive a kill.
 #include <algorithm>
-#include "order/parked.h"
+#include "inbox/parked.h"
 #include "supervise/restarts.h"
-#include "channels/stream.h"
+#include "calls/stream.h"
 
 namespace reactor {
 namespace {

@@ -83,7 +83,7 @@ _CLASSES = "_DYNAMIC_CLASS_TRACKER_BY_ID"
 
 class ActorStates:
     """Separate states of `random`, `numpy.random`, `torch`, and of classes sent by value, for the actors of one process. The core exchanges the states
-    whose addresses are known (reactor/native/execute/actor_states.h), and calls this class for the others. `current`: the running actor, 0: none.
+    whose addresses are known (reactor/native/worker/actor_states.h), and calls this class for the others. `current`: the running actor, 0: none.
 
     A generator that was imported after an actor began is seeded for that actor as at its beginning, when the actor has its next turn."""
 

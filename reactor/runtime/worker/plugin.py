@@ -31,7 +31,7 @@ class Instance(NamedTuple):
     handed_on: bool = False  # its calls are given to the hook `deferred`
     lanes: Sequence[
         int
-    ] = ()  # of each method, see next_message in native/execute/serve.cpp; none: its calls keep their callers' order
+    ] = ()  # of each method, see next_message in native/worker/serve.cpp; none: its calls keep their callers' order
     digest: int = 0  # with which that of its calls begins
     several: bool = False  # it may run several calls at once
     script: list[tuple[int, ...]] | None = None  # tags of its calls, in the order in which they are to run

@@ -1,0 +1,362 @@
+#include "record/recordings.h"
+#include "order/patience.h"
+#include <map>
+#include <utility>
+#include <tuple>
+#include <sys/wait.h>
+
+namespace reactor {
+namespace {
+
+PyObject* collected() {
+  Owned name(PyUnicode_FromString(ctx->is_driver ? "driver" : "worker"));
+  Owned data(ctx->recorder && !ctx->recorder->empty() ? ctx->recorder->data(name.get(), ctx->tick()) : PyDict_New());
+  if (!data) return nullptr;
+  Owned ran(PyList_New(0));
+  auto add = [&](const MethodNote& m) {
+    if (!ran || !m.timed) return;  // no call has ended
+    double seconds = double(m.ticks) * ctx->tick() / double(m.timed) * double(m.calls);
+    Owned t(Py_BuildValue("(IOKdsKK)", m.actor, m.name.get(), m.calls, seconds, m.layout.c_str(), m.bytes, m.failed));
+    if (t) PyList_Append(ran.get(), t.get());
+  };
+  for (auto& noted : ctx->method_notes)
+    for (size_t i = 0; i < noted.count; ++i) add(noted.notes[i]);
+  for (auto& [name, m] : ctx->function_notes) add(m);
+  if (ran) PyDict_SetItemString(data.get(), "ran", ran.get());
+  Owned events(PyList_New(0));
+  const double tick_ns = ctx->tick() * 1e9;
+  auto ns = [&](uint64_t t) { return ctx->tracing ? t : ctx->opened_ns + uint64_t(tick_ns * double(t - ctx->opened_ticks)); };
+  for (auto& e : ctx->events) {
+    Owned t(Py_BuildValue("(KKIIKOKO)", ns(e.start_ns), ns(e.end_ns), unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None,
+                          e.uid, e.failed ? Py_True : Py_False));
+    if (t && events) PyList_Append(events.get(), t.get());
+  }
+  if (events) PyDict_SetItemString(data.get(), "events", events.get());
+  Owned pid(PyLong_FromLong(getpid()));
+  PyDict_SetItemString(data.get(), "pid", pid.get());
+  return data.release();
+}
+
+}  // namespace
+
+PyObject* recording_data() {
+  // Garbage collection runs finalizers, which may make calls, and a call may add to what is being read here.
+  int enabled = PyGC_Disable();
+  PyObject* data = collected();
+  if (enabled) PyGC_Enable();
+  return data;
+}
+
+void leave_recording() {
+  bool ran = !ctx->events.empty();
+  for (auto& noted : ctx->method_notes)
+    for (size_t i = 0; i < noted.count; ++i) ran |= noted.notes[i].calls > 0;
+  for (auto& [name, m] : ctx->function_notes) ran |= m.calls > 0;
+  Header* h = ctx->header;
+  if (!ran) return;
+  Owned data(recording_data());
+  Encoding e;
+  if (data && e->item(data.get())) {
+    uint64_t n = e->size();
+    const uint64_t block = Allocator::block_bytes(sizeof(EndedRecording) + n);
+    Off off = h->ended_bytes.fetch_add(block) + block <= kEndedBytes ? ctx->local.alloc.alloc(sizeof(EndedRecording) + n, For::Runtime) : 0;
+    auto* r = off ? ctx->heap->at<EndedRecording>(off) : nullptr;
+    if (r && e->write(reinterpret_cast<uint8_t*>(r + 1))) {
+      ctx->local.alloc.publish(off, kPlain);  // not a value of the user's: the store does not count it
+      r->size = n;
+      r->next = h->ended_recordings.load(memory_order_relaxed);
+      while (!h->ended_recordings.compare_exchange_weak(r->next, off, memory_order_release, memory_order_relaxed)) {}
+    }
+  }
+  PyErr_Clear();
+}
+
+namespace {
+
+// The right to take what ended workers have left: a driver's or the supervisor's, for some milliseconds at most. A driver from outside that is killed
+// meanwhile loses it (DeadProcess::take_back_words).
+class TakesEnded {
+ public:
+  explicit TakesEnded(int tries) {
+    for (; tries && !mine_; --tries) {
+      uint32_t nobody = 0;
+      mine_ = ctx->header->ended_busy.compare_exchange_strong(nobody, ctx->slot + 1, memory_order_acquire);
+      timespec t{0, 100000};
+      if (!mine_ && tries > 1) nanosleep(&t, nullptr);
+    }
+  }
+  ~TakesEnded() {
+    if (mine_) ctx->header->ended_busy.store(0, memory_order_release);
+  }
+  explicit operator bool() const { return mine_; }
+
+ private:
+  bool mine_ = false;
+};
+
+}  // namespace
+
+// Supervisor: what dead workers have left goes to its own blocks. Where it lay it alone would keep a page for each of them.
+void move_ended() {
+  TakesEnded taking(1);
+  if (!taking) return;  // at the next death
+  Heap* h = ctx->heap;
+  for (Off off = ctx->header->ended_recordings.exchange(0, memory_order_acquire); off;) {
+    auto* r = h->at<EndedRecording>(off);
+    const uint64_t size = sizeof(EndedRecording) + r->size;
+    const Off next = r->next;
+    Off at = off;
+    if (Off to = ctx->local.alloc.alloc(size)) {
+      memcpy(h->at<uint8_t>(to), r, size);
+      ctx->local.alloc.publish(to, kPlain);
+      ctx->local.alloc.free(off);
+      at = to;
+    }
+    h->at<EndedRecording>(at)->next = std::exchange(ctx->header->ended_moved, at);
+    off = next;
+  }
+}
+
+namespace {
+
+// Takes over what ended workers have left.
+void fetch_ended() {
+  Off lists[2] = {};
+  if (TakesEnded taking(1000); taking) {
+    lists[0] = std::exchange(ctx->header->ended_moved, 0);
+    lists[1] = ctx->header->ended_recordings.exchange(0, memory_order_acquire);
+  }
+  for (Off off : lists)
+    while (off) {
+      auto* r = ctx->heap->at<EndedRecording>(off);
+      Decoder d(reinterpret_cast<uint8_t*>(r + 1), nullptr, nullptr);
+      if (PyObject* data = d.item()) ctx->ended.emplace_back(data);
+      PyErr_Clear();
+      Off next = r->next;
+      ctx->local.alloc.free(off);
+      off = next;
+    }
+}
+
+}  // namespace
+
+// Every process's recording, this one's first, then those of ended workers (slot -1): [(slot, dict)]. Those that are busy for
+// longer than `timeout` s are left out.
+nb::list recordings(double timeout) {
+  need_ctx();
+  nb::list out;
+  out.append(nb::make_tuple(ctx->slot, steal(recording_data())));
+  if (ctx->is_driver) fetch_ended();
+  for (auto& d : ctx->ended) out.append(nb::make_tuple(-1, nb::borrow(d.get())));
+  static bool collecting = false;  // by another thread of this process; guarded by the GIL
+  while (collecting) {
+    timespec t{0, 1000000};
+    Py_BEGIN_ALLOW_THREADS
+    nanosleep(&t, nullptr);
+    Py_END_ALLOW_THREADS
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    need_ctx();
+  }
+  struct Collecting {
+    Collecting() { collecting = true; }
+    ~Collecting() { collecting = false; }
+  } scope;
+  uint32_t round = ctx->header->recording_round.fetch_add(1) + 1;
+  auto asked = [](Proc& p) {
+    return &p != ctx->proc && p.state.load() == ProcState::Live && (p.kind == ProcKind::Actor || p.kind == ProcKind::Pool);
+  };
+  uint64_t deadline = now_ns() + uint64_t(timeout * 1e9);
+  for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i)
+    if (asked(ctx->heap->procs[i])) ring(ctx->heap, &ctx->heap->procs[i].bell);
+  for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    while (asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) < 0 && now_ns() < deadline) {
+      timespec t{0, 100000};
+      Py_BEGIN_ALLOW_THREADS
+      nanosleep(&t, nullptr);
+      Py_END_ALLOW_THREADS
+      if (PyErr_CheckSignals() != 0) throw nb::python_error();
+    }
+    // Taken out, so that nobody else drops it meanwhile.
+    Off off =
+        asked(p) && int32_t(p.recording_round.load(memory_order_acquire) - round) >= 0 ? p.recording.exchange(0, memory_order_acq_rel) : 0;
+    if (!off) continue;
+    auto* o = ctx->heap->at<Object>(off);
+    PyObject* data = decode_object(o);
+    drop_hold(ctx->local, o);
+    out.append(nb::make_tuple(i, steal(data)));
+  }
+  return out;
+}
+
+namespace {
+
+PyTypeObject *awaited_type = nullptr, *waiter_type = nullptr;
+
+struct Waiter {
+  int32_t pid;
+  uint32_t actor = 0;
+  uint64_t thread = 0;
+  std::vector<std::tuple<uint64_t, int64_t, uint32_t>> things{};
+};
+
+// By process and place. A process that runs calls in threads or an event loop can go on whatever one of them waits for; what packed
+// actors wait for they tell each for itself.
+std::map<int64_t, Waiter> all_waiters() {
+  std::map<int64_t, Waiter> all;
+  for (uint32_t i = 0; i < ctx->header->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    if (p.state.load() != ProcState::Live || p.kind == ProcKind::Supervisor) continue;
+    const bool many = p.deferred.load() != 0;
+    if (!many) {
+      Off in = p.inbox.load();
+      all[i] = {p.pid, in ? ctx->heap->at<Inbox>(in)->actor : 0};
+    }
+    uint32_t n = p.waits.load(memory_order_acquire);
+    for (uint32_t k = 0; k < n && k < kWants; ++k) {
+      Wanted& w = p.wants[k];
+      Off off = w.object.load(memory_order_acquire);
+      uint32_t by = w.by.load(memory_order_relaxed), packed = w.actor.load(memory_order_relaxed), actor;
+      if (!off || slot_of(by) != i || (many && !packed)) continue;
+      auto* o = ctx->heap->at<Object>(off);
+      memcpy(&actor, o->body, sizeof actor);
+      uint32_t runner = o->runner.load(memory_order_acquire);
+      if (is_done(o)) continue;
+      Waiter& waiter = all[by];
+      waiter.pid = p.pid;
+      if (packed) waiter.actor = packed;
+      waiter.thread = w.thread.load(memory_order_relaxed);
+      waiter.things.emplace_back(std::atomic_ref(o->uid).load(memory_order_relaxed), runner == kNoProc ? -1 : int64_t(runner), actor);
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+void add_wait_types(nb::module_& m) {
+  awaited_type = add_named_tuple(m, "reactor._core.Awaited", "a result that a Waiter needs to go on",
+                                 {{"uid", "its number"},
+                                  {"runner", "the waiter that makes it; -1: no process runs its call"},
+                                  {"actor", "number of the actor whose call makes it; 0: a task's"}});
+  waiter_type = add_named_tuple(m, "reactor._core.Waiter", "who waits: a process, or one of its packed actors",
+                                {{"pid", "of the process"},
+                                 {"actor", "its number; 0: it is none"},
+                                 {"results", "[Awaited]"},
+                                 {"thread", "Python's name of the thread that waits, or 0"}});
+}
+
+nb::dict waits(int64_t from) {
+  need_ctx();
+  std::map<int64_t, Waiter> all = all_waiters();
+  if (from >= 0) {  // what can be reached from there; it is mostly little, and Python goes on with it
+    std::map<uint32_t, int64_t> serving;
+    for (auto& [at, w] : all)
+      if (w.actor) serving[w.actor] = at;
+    std::map<int64_t, Waiter> near;
+    std::vector<int64_t> open{from};
+    while (!open.empty()) {
+      auto found = all.extract(open.back());
+      open.pop_back();
+      if (found.empty()) continue;
+      for (auto& [uid, runner, actor] : found.mapped().things) {
+        auto it = serving.find(actor);
+        if (runner >= 0) open.push_back(runner);
+        else if (it != serving.end()) open.push_back(it->second);
+      }
+      near.insert(std::move(found));
+    }
+    all = std::move(near);
+  }
+  nb::dict d;
+  for (auto& [at, w] : all) {
+    nb::list things;
+    for (auto& [uid, runner, actor] : w.things) things.append(named_tuple(awaited_type, uid, runner, actor));
+    d[nb::int_(at)] = named_tuple(waiter_type, w.pid, w.actor, things, w.thread);
+  }
+  return d;
+}
+
+namespace {
+
+void sum_counters(uint64_t (&sums)[kCounters]) {
+  need_ctx();
+  Header* h = ctx->header;
+  for (int i = 0; i < kCounters; ++i) sums[i] = h->past[i].load();
+  for (uint32_t i = 0; i < h->proc_high.load(); ++i) {
+    Proc& p = ctx->heap->procs[i];
+    if (p.state.load() != ProcState::Live) continue;
+    auto counters = p.counters();
+    for (int k = 0; k < kCounters; ++k) sums[k] += counters[size_t(k)]->load();
+  }
+}
+
+}  // namespace
+
+nb::dict counters() {
+  uint64_t sums[kCounters];
+  sum_counters(sums);
+  const char* names[] = {"bytes_typed", "bytes_pickled", "calls_total", "calls_in_patterns", "wakes", "sleeps", "physical_answers"};
+  nb::dict d;
+  for (size_t k = 0; k < std::size(names); ++k) d[names[k]] = sums[k];
+  return d;
+}
+
+uint64_t digest() {
+  uint64_t sums[kCounters];
+  sum_counters(sums);
+  return sums[kCounters - 1];
+}
+
+// A task that its producer may hand to a worker at any moment is read whole and counts only if it still lies in the queue afterwards.
+nb::list queued_tasks() {
+  need_ctx();
+  nb::list out;
+  Heap* h = ctx->heap;
+  auto lies_in_heap = [h](Off off) {
+    return off >= kHeaderPages * kPage && off + sizeof(Object) <= h->header->capacity && off % kLine == 0;
+  };
+  for (Off off = ctx->header->queues.load(memory_order_acquire); off; off = h->at<TaskQueue>(off)->next.load(memory_order_acquire)) {
+    auto* q = h->at<TaskQueue>(off);
+    for (auto* r = h->at<TaskRing>(q->current.load(memory_order_acquire)); r;) {
+      const uint64_t tail = r->tail.load(memory_order_acquire);
+      for (uint64_t at = r->head.load(memory_order_acquire); at < tail; ++at) {
+        atomic<Off>& slot = r->at(at);
+        const Off task = slot.load(memory_order_acquire);
+        if (!task || task & 1) continue;
+        auto* m = h->at<Message>(task);
+        const Off result = std::atomic_ref(m->result).load(memory_order_relaxed);
+        const Off function = std::atomic_ref(m->function).load(memory_order_relaxed);
+        if (!lies_in_heap(result) || !lies_in_heap(function)) continue;
+        const uint64_t uid = std::atomic_ref(h->at<Object>(result)->uid).load(memory_order_relaxed);
+        const uint64_t of = std::atomic_ref(h->at<Object>(function)->uid).load(memory_order_relaxed);
+        std::atomic_thread_fence(memory_order_acquire);
+        if (slot.load(memory_order_relaxed) == task) out.append(nb::make_tuple(uid, of));
+      }
+      const Off next = r->next.load(memory_order_acquire);
+      r = next ? h->at<TaskRing>(next) : nullptr;
+    }
+  }
+  return out;
+}
+
+nb::dict proc_info(uint32_t slot) {
+  Proc& p = ctx->heap->procs[slot];
+  nb::dict d;
+  d["pid"] = p.pid;
+  d["state"] = int(p.state.load());
+  d["kind"] = int(p.kind);
+  d["exit_reason"] = int(p.exit_reason.load());
+  d["executed"] = p.executed.load();
+  d["had_task"] = p.running_class.load() != 0;
+  const uint64_t task = p.running_task.load();
+  d["task"] = task >> 1;
+  d["has_retries"] = bool(task & 1);
+  d["cancelled"] = task && p.cancel.load() == task >> 1;
+  d["demand"] = p.demand.load();
+  d["running"] = nb::steal(
+      PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter
+  return d;
+}
+
+}  // namespace reactor
