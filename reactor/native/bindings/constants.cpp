@@ -19,15 +19,6 @@ struct Number {
 };
 template <class E> Number number(const char* name, E value) { return {name, long(value)}; }
 
-OwnedAs<PyTypeObject> new_named_tuple(const char* name, const char* meaning, std::vector<PyStructSequence_Field> fields) {
-  const auto size = int(fields.size());
-  fields.push_back({nullptr, nullptr});
-  PyStructSequence_Desc description{name, meaning, fields.data(), size};
-  OwnedAs<PyTypeObject> type(PyStructSequence_NewType(&description));
-  if (!type) throw nb::python_error();
-  return type;
-}
-
 // An enumeration as a named tuple of ints: State.ERROR == 17. (Python's IntEnum would cost each start of a process 0.2 ms.)
 // `name`: lives on, for the type.
 void add_numbers(nb::module_& m, const char* name, const char* meaning, std::initializer_list<Number> numbers) {
@@ -41,14 +32,6 @@ void add_numbers(nb::module_& m, const char* name, const char* meaning, std::ini
 }
 
 }  // namespace
-
-PyTypeObject* add_named_tuple(nb::module_& m, const char* name, const char* meaning, std::initializer_list<Field> fields) {
-  std::vector<PyStructSequence_Field> all;
-  for (const Field& f : fields) all.push_back({f.name, f.meaning});
-  auto type = new_named_tuple(name, meaning, std::move(all));
-  m.attr(strrchr(name, '.') + 1) = nb::handle(reinterpret_cast<PyObject*>(type.get()));
-  return type.release();
-}
 
 void bind_constants(nb::module_& m) {
   add_numbers(m, "reactor._core.State", "of an object (Ref.state)",

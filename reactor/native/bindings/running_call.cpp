@@ -6,6 +6,8 @@
 #include "inbox/inbox_server.h"
 #include "worker/inline.h"
 #include "worker/turns.h"
+#include "worker/results.h"
+#include "worker/run.h"
 
 namespace reactor {
 namespace {

@@ -14,6 +14,7 @@
 #include "order/patience.h"
 #include "store/spill.h"
 #include "calls/stream.h"
+#include "record/recorder.h"
 
 namespace reactor {
 namespace {

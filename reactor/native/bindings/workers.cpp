@@ -3,7 +3,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
-#include "record/recordings.h"
+#include <cstring>
 #include "supervise/orphans.h"
 #include "supervise/retries.h"
 #include "supervise/supervisor.h"
@@ -50,6 +50,25 @@ bool workers_busy() {
     off = q->next.load(memory_order_acquire);
   }
   return false;
+}
+
+nb::dict proc_info(uint32_t slot) {
+  Proc& p = ctx->heap->procs[slot];
+  nb::dict d;
+  d["pid"] = p.pid;
+  d["state"] = int(p.state.load());
+  d["kind"] = int(p.kind);
+  d["exit_reason"] = int(p.exit_reason.load());
+  d["executed"] = p.executed.load();
+  d["had_task"] = p.running_class.load() != 0;
+  const uint64_t task = p.running_task.load();
+  d["task"] = task >> 1;
+  d["has_retries"] = bool(task & 1);
+  d["cancelled"] = task && p.cancel.load() == task >> 1;
+  d["demand"] = p.demand.load();
+  d["running"] = nb::steal(
+      PyUnicode_DecodeUTF8(p.running, Py_ssize_t(strnlen(p.running, sizeof p.running)), "ignore"));  // a cut may be inside of a letter
+  return d;
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 // The objects that are called: a method of an actor, a remote function.
 #include "types/types.h"
+#include "calls/calls.h"
 
 namespace reactor {
 

@@ -1,5 +1,6 @@
 // The caller's side, as the rest of the core uses it.
 #pragma once
+#include "codec/codec.h"
 #include "types/refs.h"
 #include <utility>
 
@@ -43,12 +44,13 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded = false);  // 
 PyObject* put_given(Owned value);  // the caller is through with it: an array that nobody else has is stored where it lies
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked = false);
 bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended);
-void forget_arguments();     // those of the last call, see Context::last_arguments
-PyObject* tag_tuple(TagView tag);
 void kick_queues();
-extern PyObject* refusal;    // the next message fails with this exception (order "strict")
-Inbox* inbox();              // what this process serves, null for none
-void leave_recording();      // before this process ends: for who asks later
-PyObject* recording_data();  // this process's recording and timeline, as a dict
+void kick_pool(uint32_t demand);
+void task_ready(Local& l, Off task);
+void queue_task(Off task);  // no argument of it is missing
+PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
+                      PyObject* kwnames, uint32_t retries = 0, PyRef* options = nullptr);
+PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
+void close_link(PyLink* link);
 
 }  // namespace reactor

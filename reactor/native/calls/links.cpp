@@ -1,4 +1,5 @@
 #include "types/types.h"
+#include "calls/calls.h"
 
 namespace reactor {
 

@@ -1,7 +1,6 @@
 // Storing values: put.
 #include "calls/calls.h"
 #include "calls/failures.h"
-#include "worker/packed.h"
 #include "record/recorded.h"
 
 namespace reactor {

@@ -4,6 +4,7 @@
 #include "worker/inline.h"
 #include "worker/leaving.h"
 #include "supervise/restarts.h"
+#include "worker/results.h"
 
 namespace reactor {
 namespace {

@@ -2,8 +2,9 @@
 #pragma once
 #include <cstring>
 #include <memory>
+#include <string>
 #include <unordered_set>
-#include "process/context.h"
+#include "store/spill.h"
 
 struct tagPyArrayObject;
 
@@ -33,7 +34,7 @@ class Encoder {
   uint64_t size() const;
   uint64_t full_size() const { return size() + (shown_in_ ? uint64_t(buffers_[shown_].len) : 0); }
   uint64_t pickled_bytes() const { return pickled_; }
-  std::string layout(uint32_t items) const;  // text, see recorder.h
+  std::string layout(uint32_t items) const;  // text, see layout_of()
   bool write(uint8_t* to);          // false: Python error set
   Off write_before_array();         // the same into the run in which the value's array was made, which is then the value's; 0: not so
   void take_holds();                // of every ref in what was written
@@ -101,8 +102,6 @@ class Encoding {
   };
 };
 
-class Reading;
-
 // Reads a value. `owner` is the object whose memory the bytes are in (large arrays become views of it) and `reading` what keeps
 // them where they are; both null when they must be copied.
 class Decoder {
@@ -138,10 +137,6 @@ class Decoder {
   bool private_ = false;
 };
 
-// The largest size of values that are stored although the store is full and nothing in it can make room. Small results, arguments and errors of
-// calls are stored, because a program needs them to notice a full store and to free values.
-enum class Exempt : uint64_t { None = 0, Small = 100 << 10, All = UINT64_MAX };
-inline For room_of(Exempt exempt) { return exempt == Exempt::All ? For::Runtime : For::User; }  // All: the runtime's own values
 // Stores the encoder's value in the object, not yet completed. `wide`: anybody may come to read it, not one call alone.
 bool encode_into(Encoder& e, Object* o, bool wide = true, Exempt exempt = Exempt::Small);
 // The same in one step, for a value like the last one of its place, which took at most `room` bytes. False, without a Python
@@ -156,5 +151,7 @@ inline uint32_t room_for(const Encoder& e) {
 // The value of a completed object, which the caller holds by a ref, a message or a note until this returns.
 PyObject* decode_object(Object* o);
 bool is_pickled(ValueHeader* value);  // to read it runs Python code
+// Text of a value's layout, read off its encoded stream: "int", "float32[4]", "(float32[4], float, bool)", "pickle".
+std::string layout_of(const uint8_t* stream, const uint8_t* end, uint32_t items);
 
 }  // namespace reactor

@@ -1,14 +1,7 @@
 // The tags of an encoded value's stream, and the sizes at which a value is laid out in another way. For the codec's own files.
 #pragma once
 #include "codec/codec.h"
-#define NPY_NO_DEPRECATED_API NPY_1_22_API_VERSION
-#define NPY_TARGET_VERSION NPY_1_22_API_VERSION
-#define PY_ARRAY_UNIQUE_SYMBOL reactor_array_api
-#ifndef REACTOR_IMPORTS_NUMPY
-#define NO_IMPORT_ARRAY
-#endif
-#include <numpy/arrayobject.h>
-#include <numpy/arrayscalars.h>
+#include "python/numpy.h"
 
 namespace reactor {
 
@@ -40,9 +33,5 @@ constexpr size_t kView = 4096;      // buffers from this size on are read as vie
 constexpr size_t kInStream = 1024;  // arrays up to this size lie in the stream
 constexpr size_t kBuffered = 4096;  // bytes and pickles from this size on are buffers of their own: copied once
 constexpr size_t kShared = 256;     // strings and bytes from this size on are worth sending once
-
-bool load_numpy();  // false: Python error set
-// Whether it is of one of numpy's types; loads nothing.
-inline bool is_numpy(PyObject* o) { return strncmp(Py_TYPE(o)->tp_name, "numpy.", 6) == 0; }
 
 }  // namespace reactor

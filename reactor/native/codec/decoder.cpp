@@ -1,6 +1,6 @@
 #include "codec/codec_tags.h"
-#include "worker/actor_states.h"
 #include "store/spill.h"
+#include "types/refs.h"
 
 namespace reactor {
 namespace {

@@ -1,6 +1,6 @@
 // Writes the parts that an encoder has collected to their place.
+#include "codec/codec.h"
 #include "store/array_memory.h"
-#include "record/recorder.h"
 #include "memory/spill_mover.h"
 #include "store/spill.h"
 

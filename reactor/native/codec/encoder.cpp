@@ -1,10 +1,9 @@
 #define REACTOR_IMPORTS_NUMPY
 #include <algorithm>
-#include "worker/actor_states.h"
+#include "codec/codec_tags.h"
 #include "store/array_memory.h"
 #include "calls/calls.h"
 #include "calls/failures.h"
-#include "record/recorder.h"
 #include "memory/spill_mover.h"
 #include "store/spill.h"
 

@@ -1,5 +1,4 @@
 #include "codec/codec_tags.h"
-#include "record/recorder.h"
 
 namespace reactor {
 namespace {

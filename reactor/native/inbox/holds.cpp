@@ -3,6 +3,9 @@
 #include "inbox/inbox_server.h"
 
 namespace reactor {
+
+PyObject* refusal = nullptr;
+
 namespace {
 
 constexpr uint64_t kLookNs = 10000000;      // between two looks while messages are held

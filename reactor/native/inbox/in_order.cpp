@@ -1,7 +1,7 @@
 // The choice of the next message of an inbox to which several callers may send: the holding rule of order.h, on the actor's side.
 #include <algorithm>
 #include <utility>
-#include "worker/packed.h"
+#include "inbox/inbox_server.h"
 
 namespace reactor {
 namespace {

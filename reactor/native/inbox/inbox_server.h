@@ -88,6 +88,8 @@ void look_at_hold(InboxServer& s, bool alone, bool busy = false);
 std::vector<DetachedCall> forget_detached(InboxServer& s);  // all calls out of their channels; the inbox is served no more
 void actor_was_given(InboxServer& s);
 void add_to_script(InboxServer& s, PyObject* tags);
+void follow_script(uint32_t actor, PyObject* tags);  // its messages come in the order of these tags, [tuple]
+extern PyObject* refusal;  // the next message fails with this exception (order "strict")
 
 // Defined in holds.cpp.
 void begin_hold(InboxServer& s);

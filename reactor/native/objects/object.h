@@ -28,6 +28,7 @@
 #include "memory/hold_list.h"
 #include <algorithm>
 #include <cstring>
+#include <unordered_map>
 #include <vector>
 
 namespace reactor {

@@ -1,5 +1,6 @@
 // Parts that the whole core uses: the context, errors that name a run, and messages to the supervisor.
-#include "calls/calls.h"
+#include "process/context.h"
+#include "record/recorder.h"
 #include <sys/socket.h>
 
 namespace reactor {
@@ -9,7 +10,8 @@ uint32_t epoch = 0;
 Hooks hooks;
 uint32_t Inside::all = 0;
 thread_local uint32_t Inside::own = 0;
-PyObject* refusal = nullptr;
+
+Context::~Context() { delete recorder; }
 
 PyObject* stale_error(const char* what) {
   if (hooks.stale) {

@@ -14,7 +14,6 @@
 #include "order/order.h"
 #include "channels/lent_cpus.h"
 #include "process/placement.h"
-#include "record/recorder.h"
 #include "process/title.h"
 #include "memory/by_number.h"
 
@@ -47,6 +46,7 @@ struct Outlet {
 };
 
 class Encoder;
+class Recorder;
 class ActorStates;
 
 // The facts that this process has learned about a method or function that it runs.
@@ -109,7 +109,7 @@ struct Context {
     if (--c->heap->users == 0) delete c->heap;
     delete c;
   }
-  ~Context() { delete recorder; }
+  ~Context();
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   int users = 1;
@@ -276,15 +276,10 @@ void delay();  // testing.cpp
 inline void delay() {}
 #endif
 void give_handle(Object* actor, bool wide);  // a handle goes from this process to others; wide: in a value, where any may find it
-void follow_script(uint32_t actor, PyObject* tags);  // its messages come in the order of these tags, [tuple]
 void hold_back(bool more);  // this process holds a message back, or one less: from the first to the last, see set_held
 void was_given();  // the actor that is served has come by a ref or a handle
-void kick_pool(uint32_t demand);
-void task_ready(Local& l, Off task);
-void queue_task(Off task);  // no argument of it is missing
-
-// Sleeps until `group` is through. For callers that hold the GIL. Returns 0, ETIMEDOUT or -1 (Python error set).
-int sleep_on_group(WaitGroup* g, uint64_t deadline);
+void forget_arguments();  // those of the last call, see Context::last_arguments
+PyObject* tag_tuple(TagView tag);
 
 PyObject* stale_error(const char* what);
 void set_aborted_error();

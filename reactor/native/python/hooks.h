@@ -5,7 +5,6 @@
 #pragma once
 #include <cstdint>
 #include <type_traits>
-#include "memory/layout.h"
 #include "python/python.h"
 
 #define REACTOR_HOOKS(HOOK)                                                                                                             \
@@ -65,7 +64,10 @@
 
 namespace reactor {
 
-enum class Outcome : uint32_t;  // patience.h
+// Numbers to a hook: no more need be known of them here.
+enum class State : uint32_t;       // layout.h
+enum class ExitReason : uint32_t;  // layout.h
+enum class Outcome : uint32_t;     // patience.h
 enum class Beginning : int { Here = 0, HandedOn, Fails };  // of a call: it runs here, in a thread or an event loop, or its argument failed
 
 // Arguments of hooks as Python objects. Of a null pointer: None, but an Owned that is null is an error that is set.

@@ -4,7 +4,7 @@
 // if the process is killed at once. A part is allocated before it is mapped: a full disk is an OSError, and not a SIGBUS. The end of a line is stored
 // last, so that a line that a kill has cut short is none. All of this is guarded by the GIL; after a fork only the parent may write.
 #pragma once
-#include "bindings/bindings.h"
+#include "python/nanobind.h"
 
 namespace reactor {
 

@@ -1,6 +1,7 @@
 // An operation's place in the recording.
 #pragma once
 #include <algorithm>
+#include "codec/codec.h"
 #include "record/recorder.h"
 #include "types/refs.h"
 #include "record/site.h"

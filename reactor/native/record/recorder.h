@@ -48,7 +48,7 @@ struct alignas(64) OpNode {
   uint32_t child = 0;  // the continuation followed last
   uint32_t depth = 0;  // operations of the pattern up to here
   uint32_t note = 0;  // number + 1 of its OpNote
-  uint32_t room = 0;  // what its arguments, or what is put, need; 0: not known, or not to be encoded in place (outgoing.h, values.cpp)
+  uint32_t room = 0;  // what its arguments, or what is put, need; 0: not known, or not to be encoded in place (outgoing.h, put.cpp)
   uint32_t parent = 0;
   uint32_t pattern = 0;  // number + 1 of the pattern that ends here
 };
@@ -230,8 +230,5 @@ class Recorder {
   uint32_t sleep_ = kFirstSleep;  // how long the next dormancy is, in operations
   bool changed_ = false;
 };
-
-// Text of a value's layout, read off its encoded stream: "int", "float32[4]", "(float32[4], float, bool)", "pickle".
-std::string layout_of(const uint8_t* stream, const uint8_t* end, uint32_t items);
 
 }  // namespace reactor

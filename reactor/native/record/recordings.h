@@ -1,19 +1,12 @@
-// Facts about a run for its user and its tests: recordings, counters, the state of processes, the machine's floor.
+// Recordings: what a process has learned of its calls, for the report. Each gives its own when it is asked; a worker that ends leaves it behind.
 #pragma once
-#include "bindings/bindings.h"
+#include "python/nanobind.h"
 
 namespace reactor {
 
-nanobind::list recordings(double timeout);
+PyObject* recording_data();  // this process's recording and timeline, as a dict
+void leave_recording();  // before this process ends: for who asks later
 void move_ended();
-void add_wait_types(nanobind::module_& m);
-// {process and place, as in Object::runner: Waiter}: of all calls that can be waited for, what they must have to go on; with `from` of that one and of
-// those it waits for, directly or not.
-nanobind::dict waits(int64_t from);
-// [(uid of its first result, uid of its function)] of the tasks that no worker has taken; without those that lack an argument.
-nanobind::list queued_tasks();
-nanobind::dict counters();
-uint64_t digest();          // sum over all processes, see digest.h
-nanobind::dict proc_info(uint32_t slot);
+nanobind::list recordings(double timeout);
 
 }  // namespace reactor

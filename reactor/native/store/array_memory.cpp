@@ -2,6 +2,7 @@
 #include <mutex>
 #include <unordered_map>
 #include "store/spill.h"
+#include "types/refs.h"
 
 namespace reactor {
 namespace {

@@ -17,7 +17,8 @@
 // has it might write to it all the same. And only if it is at least half of the arguments, which stay as long as the result
 // does, and no refs are among them, which would stay too; and lies as an array of the value's own would, by the cache line.
 #pragma once
-#include "codec/codec_tags.h"
+#include "objects/object.h"
+#include "python/numpy.h"
 
 namespace reactor {
 

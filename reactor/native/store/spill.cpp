@@ -1,8 +1,8 @@
 #include "store/spill.h"
-#include "calls/calls.h"
 #include "store/garbage.h"
 #include <cstdlib>
 #include "memory/spill_mover.h"
+#include "types/refs.h"
 
 namespace reactor {
 namespace {

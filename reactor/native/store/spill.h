@@ -1,6 +1,6 @@
 // Large values on the disk: moving them there when the store is full, and reading them. The protocol is told in residence.h.
 #pragma once
-#include "types/refs.h"
+#include "process/context.h"
 
 namespace reactor {
 
@@ -50,6 +50,10 @@ class Reading {
 inline bool in_run(const Object* o) { return o->size > kSlabMax; }
 inline Residence* residence_of(Heap* h, const Object* o) { return &h->residence[h->page_of(o->block)]; }
 
+// The largest size of values that are stored although the store is full and nothing in it can make room. Small results, arguments and errors of
+// calls are stored, because a program needs them to notice a full store and to free values.
+enum class Exempt : uint64_t { None = 0, Small = 100 << 10, All = UINT64_MAX };
+inline For room_of(Exempt exempt) { return exempt == Exempt::All ? For::Runtime : For::User; }  // All: the runtime's own values
 // Room for a value that is about to be written.
 struct Room {
   Off block = 0;                 // 0: there is none, Python error set

@@ -2,6 +2,7 @@
 #include "calls/calls.h"
 #include "channels/tasks.h"
 #include "supervise/retries.h"
+#include "worker/results.h"
 
 namespace reactor {
 namespace {

@@ -5,6 +5,7 @@
 #include "supervise/retries.h"
 #include "store/spill.h"
 #include "calls/stream.h"
+#include "worker/results.h"
 
 namespace reactor {
 

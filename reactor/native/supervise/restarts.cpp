@@ -24,6 +24,7 @@
 #include "inbox/parked.h"
 #include "supervise/restarts.h"
 #include "calls/stream.h"
+#include "worker/results.h"
 
 namespace reactor {
 namespace {

@@ -1,7 +1,8 @@
 // Python types of the core: Ref (an object ref), View (memory of an object, for arrays), Link (an actor as seen by this
 // process) with Method, Function (a remote function), Completion (a result to be given later).
 #pragma once
-#include "codec/codec.h"
+#include <vector>
+#include "process/context.h"
 
 namespace reactor {
 
@@ -118,32 +119,5 @@ void drop_weak(Local& l, Object* actor);
 PyCompletion* new_completion(const Off* results, const uint32_t* notes, uint32_t n, PyObject* name, uint8_t flags, uint64_t started,
                              Message* block, uint32_t note);
 bool make_types(PyObject* module);
-
-// Stores the results of a call that has ended in its objects; if storing one raises, the exception is stored in its place. Steals nothing. Shared by
-// serve and Completion. False: storing raised SystemExit, which is the current Python error and ends the process or the actor; those results that
-// come before that one are stored.
-// `note`: what is known of the method's results, or null.
-bool store_results(const Off* results, uint32_t n, PyObject* value, PyObject* name, MethodNote* note = nullptr,
-                   bool given = false);  // given: nobody else has the value
-bool store_gathered(const Off* results, PyObject* value, PyObject* name);  // of a dynamic call
-// Sets the error of a call that returned `value`, with `found` results and not `wanted` ones; -1: no generator, where one is expected.
-void refuse_results(int64_t found, int64_t wanted, PyObject* value);
-// Takes the current Python exception; `dependency`: it is that of an argument, the call was not made. False: as above.
-bool store_failure(const Off* results, uint32_t n, PyObject* name, bool dependency = false);
-void finish_results(const Off* results, const uint32_t* notes, uint32_t n, uint32_t task_note = kNoEntry);
-
-// Calls (calls.cpp, submit.cpp).
-PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint32_t index, PyObject* const* args, Py_ssize_t nargs,
-                      PyObject* kwnames, uint32_t retries = 0, PyRef* options = nullptr);
-PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, PyObject* kwnames);
-void close_link(PyLink* link);
-
-// Runs a message here and now (serve.cpp).
-bool run_message(Message* m, Receiver* from, uint32_t task_note = kNoEntry, Owned* broken_off = nullptr);
-bool breaks_off();  // inline: a signal to the driver has raised the current Python error, which is noted for the caller of the running call
-bool was_cancelled(const Off* results, uint32_t n);
-bool failed_itself();
-void forget_stored(const Off* results, uint32_t n);
-uint32_t take_retry(Message* m);  // uses up one; gives how many there were
 
 }  // namespace reactor

@@ -1,4 +1,5 @@
 #include "worker/arguments.h"
+#include "calls/calls.h"
 
 namespace reactor {
 

@@ -1,6 +1,7 @@
 // A call's arguments, as Python takes them.
 #pragma once
 #include <optional>
+#include "codec/codec.h"
 #include "store/array_memory.h"
 #include "memory/inline_array.h"
 #include "store/spill.h"

@@ -5,6 +5,7 @@
 #include "inbox/pending_arguments.h"
 #include "calls/failures.h"
 #include "calls/stream.h"
+#include "worker/results.h"
 
 namespace reactor {
 

@@ -1,4 +1,5 @@
 #include "worker/functions.h"
+#include "codec/codec.h"
 
 namespace reactor {
 namespace {

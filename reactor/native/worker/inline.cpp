@@ -3,6 +3,8 @@
 #include "worker/actor_states.h"
 #include "worker/leaving.h"
 #include "supervise/supervisor.h"
+#include "worker/results.h"
+#include "worker/run.h"
 
 namespace reactor {
 namespace {

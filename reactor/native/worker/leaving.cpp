@@ -1,5 +1,7 @@
 #include "worker/leaving.h"
 #include "calls/calls.h"
+#include "worker/run.h"
+#include "record/recordings.h"
 
 namespace reactor {
 

@@ -1,8 +1,9 @@
 // Storing what came out of a call: values, or the failure, into its result objects.
+#include "worker/results.h"
 #include "calls/failures.h"
+#include "codec/codec.h"
 #include "worker/leaving.h"
 #include "python/hooks.h"
-#include "types/refs.h"
 #include "supervise/supervisor.h"
 
 #include <utility>

@@ -10,6 +10,8 @@
 #include "worker/scopes.h"
 #include "calls/stream.h"
 #include "process/title.h"
+#include "worker/results.h"
+#include "worker/run.h"
 
 namespace reactor {
 

@@ -1,6 +1,7 @@
 // Scopes that set the facts about the running call in the context, and restore them when they end.
 #pragma once
 #include "inbox/inbox_server.h"
+#include "record/recorder.h"
 
 namespace reactor {
 

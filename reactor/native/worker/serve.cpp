@@ -3,6 +3,8 @@
 #include "store/garbage.h"
 #include "inbox/inbox_server.h"
 #include "supervise/orphans.h"
+#include "worker/run.h"
+#include "record/recordings.h"
 
 namespace reactor {
 

@@ -20,6 +20,7 @@
 #pragma once
 #include <deque>
 #include "process/context.h"
+#include "record/recorder.h"
 
 namespace reactor {
 
