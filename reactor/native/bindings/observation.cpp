@@ -191,7 +191,7 @@ void bind_observation(nb::module_& m) {
       "set_tracing",
       [](bool on) {
         need_ctx();
-        ctx->tracing = on;
+        ctx->timeline.tracing = on;
       },
       nb::arg("on"));
   m.def("recordings", &recordings, nb::arg("timeout"), nb::call_guard<Using>());

@@ -68,14 +68,14 @@ void set_resource(uint32_t at, const std::string* name, int64_t total, bool lent
 // Supervisor (and inline driver) only, as all that changes resources and demands. Returns the resource's index.
 uint32_t register_resource(const std::string& name, int64_t total, bool lent) {
   Header* h = ctx->header;
-  auto& places = ctx->resource_places;
+  auto& places = ctx->resources.by_name;
   std::string known;
-  for (int64_t its, free; ctx->known_resources < h->resources.load(memory_order_relaxed);
-       ++ctx->known_resources)  // the driver's, at the start
-    if (read_resource(ctx->known_resources, known, its, free)) places.emplace(known, ctx->known_resources);
+  for (int64_t its, free; ctx->resources.known < h->resources.load(memory_order_relaxed);
+       ++ctx->resources.known)  // the driver's, at the start
+    if (read_resource(ctx->resources.known, known, its, free)) places.emplace(known, ctx->resources.known);
   if (auto found = places.find(name); found != places.end()) return found->second;
-  auto& free = ctx->free_resource_places;
-  const uint32_t n = ctx->known_resources, at = free.empty() ? n : free.back();
+  auto& free = ctx->resources.free;
+  const uint32_t n = ctx->resources.known, at = free.empty() ? n : free.back();
   if (at == kMaxResources)
     throw nb::value_error(("this session has " + std::to_string(kMaxResources) +
                            " kinds of resources, the names in its reservations included, the most that are possible. End reservations")
@@ -86,7 +86,7 @@ uint32_t register_resource(const std::string& name, int64_t total, bool lent) {
     free.pop_back();
     return at;
   }
-  ctx->known_resources = n + 1;
+  ctx->resources.known = n + 1;
   h->resources.store(n + 1, memory_order_release);
   return at;
 }
@@ -104,8 +104,8 @@ void forget_resource(uint32_t index) {
   int64_t total, free;
   if (!read_resource(index, name, total, free)) return;
   set_resource(index, nullptr, 0, false);
-  ctx->resource_places.erase(name);
-  ctx->free_resource_places.push_back(index);
+  ctx->resources.by_name.erase(name);
+  ctx->resources.free.push_back(index);
 }
 
 PyTypeObject* resource_type = nullptr;

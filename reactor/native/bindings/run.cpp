@@ -73,7 +73,7 @@ void wait_until_others_are_outside() {
   const uint64_t deadline = now_ns() + kLeavingNs;
   while (Inside::all > Inside::own && now_ns() < deadline) {
     ring(ctx->heap, &ctx->proc->bell);
-    for (Bell* bell : ctx->seats) ring(ctx->heap, bell);
+    for (Bell* bell : ctx->waits.seats) ring(ctx->heap, bell);
     Py_BEGIN_ALLOW_THREADS
     timespec t{0, 200000};
     nanosleep(&t, nullptr);
@@ -106,7 +106,7 @@ bool close_context() {
   arrives_as_bytes = false;
   ++epoch;
   for (auto& [id, entry] : old->actors) entry.methods.reset();
-  std::exchange(old->functions, {}).clear();
+  std::exchange(old->functions.all, {}).clear();
   const bool shown = old->heap->users > 1 || lends_from(old->heap);
   Context::release(old);
   forget_channels();

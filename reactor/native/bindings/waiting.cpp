@@ -78,11 +78,11 @@ class PatternScope {
     if (PyThread_get_thread_ident() != ctx->main_thread) return;
     ended_ = true;
     if (ctx->recorder) ctx->recorder->end_pattern(end);
-    if (ctx->tracing) start_ = now_ns();
+    if (ctx->timeline.tracing) start_ = now_ns();
   }
   ~PatternScope() {
     if (ended_ && epoch == epoch_ && ctx->recorder) ctx->recorder->waited();
-    if (ended_ && epoch == epoch_) ctx->trace(start_, Span::Wait, ctx->call->actor);
+    if (ended_ && epoch == epoch_) ctx->timeline.add(start_, Span::Wait, ctx->call->actor);
   }
 
  private:
@@ -409,7 +409,7 @@ void bind_waiting(nb::module_& m) {
   m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"), nb::call_guard<Using>());
   m.def("set_streams_window", [](uint32_t window) {
     need_ctx();
-    ctx->streams_window = window;
+    ctx->streams.window = window;
   });
 }
 

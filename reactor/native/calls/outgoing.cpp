@@ -107,11 +107,11 @@ bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
     args_object = fresh.keep();
     complete(ctx->local, args_object, State::Value);
     if (may_be_shared()) {
-      if (ctx->arguments_repeat) args_object->use.store(ArgumentsUse::InCommon, memory_order_relaxed);
+      if (ctx->last_arguments.repeat) args_object->use.store(ArgumentsUse::InCommon, memory_order_relaxed);
       forget_arguments();  // another thread's, while encode_into had given up the GIL
       take_hold(args_object);
-      ctx->last_arguments_note = ctx->local.hold_list.add(ctx->heap->off(args_object), Entry::Hold);
-      ctx->last_arguments = args_object;
+      ctx->last_arguments.note = ctx->local.hold_list.add(ctx->heap->off(args_object), Entry::Hold);
+      ctx->last_arguments.object = args_object;
     }
     value_size = 0;
   }
@@ -119,7 +119,7 @@ bool Outgoing::encode(PyObject* const* a, PyObject* kwnames) {
 }
 
 bool Outgoing::given_before() {
-  Object* last = ctx->last_arguments;
+  Object* last = ctx->last_arguments.object;
   ArgumentsUse use = ArgumentsUse::Fresh;
   if (last && last->size == value_size && may_be_shared() &&
       (last->use.compare_exchange_strong(use, ArgumentsUse::InCommon) || use == ArgumentsUse::InCommon)) {
@@ -134,7 +134,7 @@ bool Outgoing::given_before() {
       same = encoding->is(v);
       if (!unlocked.lock()) return false;
     }
-    ctx->arguments_repeat = same;
+    ctx->last_arguments.repeat = same;
     if (same) {
       ctx->local.hold_list.reserve();
       take_hold(last);

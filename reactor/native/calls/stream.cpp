@@ -95,7 +95,7 @@ Stream::Stream(Off* results, uint32_t* notes, Message* block, PyObject* name, bo
 }
 
 Stream::~Stream() {
-  if (making_ && ctx) --ctx->streams_making;
+  if (making_ && ctx) --ctx->streams.making;
 }
 
 bool Stream::was_cancelled() const { return object_at(results_[0])->cancellation.load(memory_order_acquire) == Cancellation::Running; }
@@ -138,14 +138,14 @@ bool Stream::publish(PyObject* value) {
   next->runner.store(ctx->mark, memory_order_relaxed);
   uint32_t next_note = ctx->local.hold_list.add(next_off, Entry::Run);
   Object* ticket = nullptr;
-  if (at_.window || ctx->streams_window) {
+  if (at_.window || ctx->streams.window) {
     ticket = new_ticket();
     Owned ref(new_ref(ticket, false));
     if (!ref) return false;
-    if (ctx->streams_window) ctx->streams_tickets.push_back(Owned::share(ref.get()));
+    if (ctx->streams.window) ctx->streams.tickets.push_back(Owned::share(ref.get()));
     if (at_.window) tickets_.push_back(std::move(ref));
   }
-  if (making_) --ctx->streams_making;
+  if (making_) --ctx->streams.making;
   making_ = false;
 
   Object* link = object_at(results_[1]);
@@ -199,8 +199,8 @@ Owned Stream::gate() {
 }
 
 bool Stream::let_on(std::vector<PyRef*>& open) {
-  if (!ctx->streams_window || making_) return true;
-  auto& all = ctx->streams_tickets;
+  if (!ctx->streams.window || making_) return true;
+  auto& all = ctx->streams.tickets;
   for (size_t i = 0; i < all.size();) {
     auto* ref = reinterpret_cast<PyRef*>(all[i].get());
     if (is_done(ref->object)) {
@@ -211,8 +211,8 @@ bool Stream::let_on(std::vector<PyRef*>& open) {
       ++i;
     }
   }
-  if (open.size() + ctx->streams_making >= ctx->streams_window) return false;
-  ++ctx->streams_making;
+  if (open.size() + ctx->streams.making >= ctx->streams.window) return false;
+  ++ctx->streams.making;
   return making_ = true;
 }
 

@@ -93,7 +93,7 @@ class Stream {
   uint64_t skip_;  // values that an earlier run has given
   bool wait_to_be_let_on();  // false: Python error set
   std::vector<Owned> tickets_;
-  bool making_ = false;  // counted in Context::streams_making
+  bool making_ = false;  // counted in Streams::making
 };
 
 // Supervisor: the pending link of a call whose process died, made the second result of its block; the link before it, if it was

@@ -9,13 +9,13 @@ namespace {
 
 WaitGroup* take_group(Off bell) {
   Off off;
-  if (ctx->spare_groups.empty()) {
+  if (ctx->waits.spare_groups.empty()) {
     off = ctx->local.alloc.alloc(sizeof(WaitGroup), For::Runtime);
     if (!off) return nullptr;
     ctx->local.hold_list.add(off, Entry::Group);
   } else {
-    off = ctx->spare_groups.back();
-    ctx->spare_groups.pop_back();
+    off = ctx->waits.spare_groups.back();
+    ctx->waits.spare_groups.pop_back();
   }
   auto* g = ctx->heap->at<WaitGroup>(off);
   g->remaining.store(kBias, memory_order_relaxed);
@@ -33,9 +33,9 @@ class Seat {
       return;
     }
     Off off = 0;
-    if (!ctx->spare_bells.empty()) {
-      off = ctx->spare_bells.back();
-      ctx->spare_bells.pop_back();
+    if (!ctx->waits.spare_bells.empty()) {
+      off = ctx->waits.spare_bells.back();
+      ctx->waits.spare_bells.pop_back();
     } else if ((off = ctx->local.alloc.alloc(sizeof(Bell), For::Runtime)) != 0) {
       auto* b = ctx->heap->at<Bell>(off);
       b->word.store(0);
@@ -43,12 +43,12 @@ class Seat {
       ctx->local.hold_list.add(off, Entry::Group);
     }
     bell_ = ctx->heap->at<Bell>(off);
-    ctx->seats.push_back(bell_);
+    ctx->waits.seats.push_back(bell_);
   }
   ~Seat() {
     if (main_ || ctx != mine_) return;
-    ctx->seats.erase(std::find(ctx->seats.begin(), ctx->seats.end(), bell_));
-    ctx->spare_bells.push_back(ctx->heap->off(bell_));
+    ctx->waits.seats.erase(std::find(ctx->waits.seats.begin(), ctx->waits.seats.end(), bell_));
+    ctx->waits.spare_bells.push_back(ctx->heap->off(bell_));
   }
   Bell* bell() { return bell_; }
   Proc* proc() { return main_ ? ctx->proc : nullptr; }
@@ -231,7 +231,7 @@ WaitNode* GroupWait::node_for(PyRef* r) {
 
 // Lets go of the nodes of earlier waits with which their completers are through by now.
 void forget_lingering() {
-  auto& nodes = ctx->lingering;
+  auto& nodes = ctx->waits.lingering;
   nodes.erase(std::remove_if(nodes.begin(), nodes.end(),
                              [](WaitNode* n) {
                                const bool done = n->life.load(memory_order_acquire) == Life::Done;
@@ -242,7 +242,7 @@ void forget_lingering() {
 }
 
 bool GroupWait::watch() {
-  if (!mine_->lingering.empty()) forget_lingering();
+  if (!mine_->waits.lingering.empty()) forget_lingering();
   group_ = take_group(mine_->heap->off(seat_.bell()));
   if (!group_) return false;
   Py_ssize_t done = 0;
@@ -320,7 +320,7 @@ void GroupWait::take_back() {
       node->target = 0;
     } else if (node->life.load(memory_order_acquire) != Life::Done) {
       if (r->node == node) r->node = nullptr;
-      mine_->lingering.push_back(node);
+      mine_->waits.lingering.push_back(node);
       continue;
     }
     if (r->node == node) continue;
@@ -329,7 +329,7 @@ void GroupWait::take_back() {
   }
   const int32_t expect = wanted_ - (int32_t(linked_.size()) - unclaimed);
   for (int i = 0; i < 2000 && group_->remaining.load(memory_order_acquire) != expect; ++i) cpu_relax();
-  if (group_->remaining.load(memory_order_acquire) == expect) mine_->spare_groups.push_back(mine_->heap->off(group_));
+  if (group_->remaining.load(memory_order_acquire) == expect) mine_->waits.spare_groups.push_back(mine_->heap->off(group_));
 }
 
 }  // namespace

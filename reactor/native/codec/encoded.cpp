@@ -91,7 +91,7 @@ bool Encoder::write(uint8_t* to) {
     for (size_t i = 0; i < buffers_.size(); ++i)
       if (!is_shown(i)) memcpy(to + entry[i].at, buffers_[i].buf, size_t(buffers_[i].len));
   };
-  uint64_t started = ctx->tracing && total >= kOwnPages ? now_ns() : 0;
+  uint64_t started = ctx->timeline.tracing && total >= kOwnPages ? now_ns() : 0;
   if (total < (1 << 20)) {
     copy();
   } else {
@@ -99,7 +99,7 @@ bool Encoder::write(uint8_t* to) {
     copy();
     if (!unlocked.lock()) return false;
   }
-  ctx->trace(started, Span::Copy, ctx->call->actor, total);
+  ctx->timeline.add(started, Span::Copy, ctx->call->actor, total);
   return true;
 }
 

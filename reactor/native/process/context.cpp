@@ -59,9 +59,9 @@ void give_handle(Object* actor, bool wide) {
 }
 
 void forget_arguments() {
-  Object* last = std::exchange(ctx->last_arguments, nullptr);
+  Object* last = std::exchange(ctx->last_arguments.object, nullptr);
   if (!last) return;
-  drop_noted(ctx->local, last, ctx->last_arguments_note);
+  drop_noted(ctx->local, last, ctx->last_arguments.note);
 }
 
 namespace {
@@ -77,7 +77,7 @@ void abort_run() {
   if (!ctx) return;
   ctx->aborted = true;
   ring(ctx->heap, &ctx->proc->bell);
-  for (Bell* bell : ctx->seats) ring(ctx->heap, bell);
+  for (Bell* bell : ctx->waits.seats) ring(ctx->heap, bell);
 }
 
 void lost_descriptor() {

@@ -13,8 +13,9 @@
 #include "python/hooks.h"
 #include "order/order.h"
 #include "channels/lent_cpus.h"
+#include "process/notes.h"
 #include "process/placement.h"
-#include "process/title.h"
+#include "process/timeline.h"
 #include "memory/by_number.h"
 
 namespace reactor {
@@ -24,20 +25,6 @@ constexpr uint64_t kOwnPages = 64ull * 1024;  // buffers from this size on lie o
 // Control messages to the supervisor that the core itself sends; others are pickled by Python (first byte 0x80).
 enum class Control : uint8_t { Release = 1, Drain = 2, Spawn = 3, Resources = 4, Refuse = 5, Spilled = 6, Collect = 7 };
 
-// One span of the timeline: a call that ran here, a wait of this process, or the copying of a large value.
-constexpr size_t kMaxEvents = 1 << 20;  // of one process, where all are kept; later ones are dropped
-constexpr size_t kLatestEvents = 4096;  // elsewhere; earlier ones are dropped
-enum class Span : uint32_t { Call = 0, Wait, Copy };
-struct Event {
-  uint64_t start_ns, end_ns;  // where not all are kept: timestamp()
-  Span kind;
-  uint32_t actor;
-  uint64_t bytes;
-  Owned name;          // a str; of a call
-  uint64_t uid;        // of its first result; 0 for what is no call
-  bool failed;         // it ended with an error
-};
-
 // The channel to one actor, shared by all handles of it in this process: its calls have one order.
 struct Outlet {
   Sender sender;
@@ -45,32 +32,17 @@ struct Outlet {
   int links = 0;
 };
 
-class Encoder;
 class Recorder;
 class ActorStates;
 
-// The facts that this process has learned about a method or function that it runs.
-struct MethodNote {
-  uint32_t room = 0;              // what its last result took, 0: not known, or not to be encoded in place
-  uint32_t actor = 0;
-  Owned name;                     // set at its first call
-  Titles::Known title;
-  uint64_t calls = 0;
-  uint64_t timed = 0, ticks = 0;  // how many of the calls were timed, and their time (timestamp())
-  uint64_t failed = 0;            // how many of the calls ended with an error
-  uint64_t bytes = 0;             // of its first result, and that one's layout
-  std::string layout;
-  // The first calls are timed, and then all that take some microseconds, of shorter ones one in 16: reading the clock costs
-  // some percent of an empty call.
-  bool begin(PyObject* callable, uint32_t of) {
-    if (!name) {
-      name.reset(PyObject_GetAttrString(callable, "__name__"));
-      if (!name) PyErr_Clear();
-      actor = of;
-    }
-    return ++calls <= 64 || (calls & 15) == 0 || ticks > timed * 10000;
-  }
-  void learn(const Encoder& e);
+struct ActorEntry {
+  Owned methods;                  // list of callables
+  bool deferred = false;
+  MethodNote* notes = nullptr;    // one per method
+  size_t noted = 0;               // in Notes::actors
+  uint64_t digest = 0;            // of what has passed it so far; begins with what names it in every run
+  bool several = false;           // it runs several calls at once, see MessageRun::digest
+  std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
 };
 
 // A function that this process has loaded to run it, or what calls ask for around their methods.
@@ -81,22 +53,39 @@ struct LoadedFunction {
   bool used;                      // since the last look for those that nobody calls any more
 };
 
-// The notes about an actor's methods. They stay for the recording when the actor is gone, until a later actor takes their place.
-struct NotedActor {
-  std::unique_ptr<MethodNote[]> notes;
-  size_t count;
-  bool gone = false;
+struct LoadedFunctions {
+  std::unordered_map<uint64_t, LoadedFunction> all;  // by uid
+  size_t loaded = 0;              // since the last look for those that nobody calls any more
 };
-constexpr size_t kNotedActors = 4096;  // those that live are always noted
 
-struct ActorEntry {
-  Owned methods;                  // list of callables
-  bool deferred = false;
-  MethodNote* notes = nullptr;    // one per method
-  size_t noted = 0;               // in Context::method_notes
-  uint64_t digest = 0;            // of what has passed it so far; begins with what names it in every run
-  bool several = false;           // it runs several calls at once, see MessageRun::digest
-  std::vector<int32_t> lanes;     // of each method; empty: all calls keep their caller's order (serve.cpp, next_message)
+// For the threads of this process that wait.
+struct Waits {
+  std::vector<Bell*> seats;       // bells on which threads other than the main one wait
+  std::vector<Off> spare_bells;
+  std::vector<Off> spare_groups;
+  std::vector<WaitNode*> lingering;  // of waits that are over: a completer had claimed them and was not through with them yet
+};
+
+// In the process that changes resources: their places by name, the free places, and how many places these two cover.
+struct ResourcePlaces {
+  std::unordered_map<std::string, uint32_t> by_name;
+  std::vector<uint32_t> free;
+  uint32_t known = 0;
+};
+
+// Large arguments of the last call since the last wait, held, if no refs are among them: the same given by value to several
+// actors are stored once.
+struct LastArguments {
+  Object* object = nullptr;
+  uint32_t note = kNoEntry;       // entry in the hold list
+  bool repeat = false;            // they were those of the call before: the next ones may be shared from the start
+};
+
+// The window over all this process's streams (stream.h).
+struct Streams {
+  uint32_t window = 0;            // values that may be unread at once, 0: any number
+  std::vector<Owned> tickets;     // of those that perhaps are
+  uint32_t making = 0;            // streams that have been let on to make one more
 };
 
 struct Context {
@@ -135,65 +124,25 @@ struct Context {
   bool aborted = false;                   // the zygote died, and with it every worker
   bool lost_descriptor = false;           // or this driver cannot reach them any more
   std::atomic<bool> closing{false};       // the run ends: nothing new begins, and who waits is to give up
-  std::vector<Bell*> seats;               // bells on which threads other than the main one wait
+  Waits waits;
   std::unordered_map<uint32_t, Off> inboxes;  // of the actors that share this process
   bool serving = false;
   unsigned long main_thread = 0;          // in a packed worker the thread that has the turn
   unsigned long bell_thread = 0;          // waits on proc->bell, others on bells of their own; 0: none does, in a packed worker
-  std::vector<Off> spare_bells;
-  std::vector<Off> spare_groups;
-  std::vector<WaitNode*> lingering;       // of waits that are over: a completer had claimed them and was not through with them yet
   std::unordered_map<Off, Outlet> outlets;          // by inbox
   std::unordered_map<uint32_t, TaskQueue*> queues;  // by demand
-  // in the process that changes resources: their places by name, the free places, and how many places these two cover
-  std::unordered_map<std::string, uint32_t> resource_places;
-  std::vector<uint32_t> free_resource_places;
-  uint32_t known_resources = 0;
-  // Large arguments of the last call since the last wait, held, if no refs are among them: the same given by value to several
-  // actors are stored once.
-  Object* last_arguments = nullptr;
-  uint32_t last_arguments_note = kNoEntry;  // entry in the hold list
-  bool arguments_repeat = false;            // they were those of the call before: the next ones may be shared from the start
+  ResourcePlaces resources;
+  LastArguments last_arguments;
   ByNumber<ActorEntry> actors;
-  // Values of all this process's streams that may be unread at once, 0: any number; tickets of those that perhaps are, and
-  // streams that have been let on to make one more (stream.h).
-  uint32_t streams_window = 0;
-  std::vector<Owned> streams_tickets;
-  uint32_t streams_making = 0;
-  std::vector<NotedActor> method_notes;             // of the actors that were made here
-  size_t first_gone = 0;                            // where the next place to be taken is looked for
-  static constexpr size_t kNotedFunctions = 4096;                              // of those with further names nothing is noted
-  std::unordered_map<std::string, MethodNote> function_notes;                  // by name
-  uint64_t opened_ns = now_ns(), opened_ticks = timestamp();
-  double tick() const { return 1e-9 * double(now_ns() - opened_ns) / double(timestamp() - opened_ticks + 1); }  // seconds
+  Streams streams;
+  Notes notes;
+  LoadedFunctions functions;
+  Timeline timeline;
   std::vector<Owned> ended;               // recordings of workers that have ended, fetched by this process
   std::unordered_set<uint8_t*> shadowed;  // where large buffers have copy-on-write views
-  std::unordered_map<uint64_t, LoadedFunction> functions;  // by uid
-  size_t loaded = 0;                      // since the last look for those that nobody calls any more
   // what runs now, for cancel and the runtime context
   Recorder* recorder = nullptr;           // null: not wanted
-  bool tracing = false;
   bool unflushed = false;                 // see Hooks::flush
-  std::vector<Event> events;
-  size_t latest = 0;                      // how many were kept, where not all are
-  // `callable`: of a call; null is the constructor's.
-  void trace(uint64_t start_ns, Span kind, uint32_t actor, uint64_t bytes = 0, PyObject* callable = nullptr,
-             const Object* result = nullptr) {
-    if (!start_ns || events.size() >= kMaxEvents) return;
-    uint64_t end_ns = now_ns();
-    Owned name(callable ? PyObject_GetAttrString(callable, "__name__") : kind < Span::Wait ? PyUnicode_FromString("__init__") : nullptr);
-    if (callable && !name) PyErr_Clear();  // of a wait the error is the caller's
-    const bool failed = result && result->state.load(memory_order_relaxed) == State::Error;
-    events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name), result ? result->uid : 0, failed});
-  }
-  // A call that was timed, where not all are kept. The clock has been read already, and the name is that of the note.
-  void keep_timed(uint64_t begun, uint64_t ended, uint32_t actor, const Owned& name, const Object* result) {
-    const bool failed = result->state.load(memory_order_relaxed) == State::Error;
-    Event e{begun, ended, Span::Call, actor, 0, name ? Owned::share(name.get()) : Owned(), result->uid, failed};
-    if (events.size() < kLatestEvents) events.push_back(std::move(e));
-    else events[latest % kLatestEvents] = std::move(e);
-    ++latest;
-  }
   const RunningCall* call = &kNoCall;     // the running one
   bool leave_after = false;               // this worker ends after the running calls
   bool run_later = false;                 // the running task has failed, and is to be run again later (supervise/retries.h)
@@ -278,7 +227,7 @@ inline void delay() {}
 void give_handle(Object* actor, bool wide);  // a handle goes from this process to others; wide: in a value, where any may find it
 void hold_back(bool more);  // this process holds a message back, or one less: from the first to the last, see set_held
 void was_given();  // the actor that is served has come by a ref or a handle
-void forget_arguments();  // those of the last call, see Context::last_arguments
+void forget_arguments();  // those of the last call, see LastArguments
 PyObject* tag_tuple(TagView tag);
 
 PyObject* stale_error(const char* what);

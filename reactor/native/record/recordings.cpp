@@ -10,23 +10,25 @@ namespace {
 
 PyObject* collected() {
   Owned name(PyUnicode_FromString(ctx->is_driver ? "driver" : "worker"));
-  Owned data(ctx->recorder && !ctx->recorder->empty() ? ctx->recorder->data(name.get(), ctx->tick()) : PyDict_New());
+  Owned data(ctx->recorder && !ctx->recorder->empty() ? ctx->recorder->data(name.get(), ctx->timeline.tick()) : PyDict_New());
   if (!data) return nullptr;
   Owned ran(PyList_New(0));
   auto add = [&](const MethodNote& m) {
     if (!ran || !m.timed) return;  // no call has ended
-    double seconds = double(m.ticks) * ctx->tick() / double(m.timed) * double(m.calls);
+    double seconds = double(m.ticks) * ctx->timeline.tick() / double(m.timed) * double(m.calls);
     Owned t(Py_BuildValue("(IOKdsKK)", m.actor, m.name.get(), m.calls, seconds, m.layout.c_str(), m.bytes, m.failed));
     if (t) PyList_Append(ran.get(), t.get());
   };
-  for (auto& noted : ctx->method_notes)
+  for (auto& noted : ctx->notes.actors)
     for (size_t i = 0; i < noted.count; ++i) add(noted.notes[i]);
-  for (auto& [name, m] : ctx->function_notes) add(m);
+  for (auto& [name, m] : ctx->notes.functions) add(m);
   if (ran) PyDict_SetItemString(data.get(), "ran", ran.get());
   Owned events(PyList_New(0));
-  const double tick_ns = ctx->tick() * 1e9;
-  auto ns = [&](uint64_t t) { return ctx->tracing ? t : ctx->opened_ns + uint64_t(tick_ns * double(t - ctx->opened_ticks)); };
-  for (auto& e : ctx->events) {
+  const double tick_ns = ctx->timeline.tick() * 1e9;
+  auto ns = [&](uint64_t t) {
+    return ctx->timeline.tracing ? t : ctx->timeline.opened_ns + uint64_t(tick_ns * double(t - ctx->timeline.opened_ticks));
+  };
+  for (auto& e : ctx->timeline.events) {
     Owned t(Py_BuildValue("(KKIIKOKO)", ns(e.start_ns), ns(e.end_ns), unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None,
                           e.uid, e.failed ? Py_True : Py_False));
     if (t && events) PyList_Append(events.get(), t.get());
@@ -48,10 +50,10 @@ PyObject* recording_data() {
 }
 
 void leave_recording() {
-  bool ran = !ctx->events.empty();
-  for (auto& noted : ctx->method_notes)
+  bool ran = !ctx->timeline.events.empty();
+  for (auto& noted : ctx->notes.actors)
     for (size_t i = 0; i < noted.count; ++i) ran |= noted.notes[i].calls > 0;
-  for (auto& [name, m] : ctx->function_notes) ran |= m.calls > 0;
+  for (auto& [name, m] : ctx->notes.functions) ran |= m.calls > 0;
   Header* h = ctx->header;
   if (!ran) return;
   Owned data(recording_data());

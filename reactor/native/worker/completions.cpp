@@ -33,13 +33,13 @@ void completion_finish(PyCompletion* c, PyObject* value, PyObject* exception) {
   add_to_digest(c, value, exception);
   // Its results may be gone when they are complete.
   const Object* first = c->results->empty() ? nullptr : ctx->heap->at<Object>(c->results->front());
-  if (ctx->tracing) {
-    ctx->trace(c->started, Span::Call, c->actor, 0, c->name, first);
+  if (ctx->timeline.tracing) {
+    ctx->timeline.add(c->started, Span::Call, c->actor, 0, c->name, first);
   } else if (first && c->started) {
     SavedError error;
     const Owned name(PyObject_GetAttrString(c->name, "__name__"));
     if (!name) PyErr_Clear();
-    ctx->keep_timed(c->started, timestamp(), c->actor, name, first);
+    ctx->timeline.keep_timed(c->started, timestamp(), c->actor, name, first);
   }
   if (!c->results->empty()) ctx->unheard.keep(ctx->heap, ctx->heap->at<Object>(c->results->front()), *c->children);
   finish_results(c->results->data(), c->notes->data(), uint32_t(c->results->size()), c->note);

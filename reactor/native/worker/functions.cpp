@@ -7,17 +7,17 @@ namespace {
 // Lets go of the functions that their programs have let go of, and with them of what they captured: a program may define a function
 // in each round. One that was called since the last look stays, for more of its calls may be on their way.
 void forget_functions() {
-  if (++ctx->loaded * 8 < ctx->functions.size()) return;
-  ctx->loaded = 0;
+  if (++ctx->functions.loaded * 8 < ctx->functions.all.size()) return;
+  ctx->functions.loaded = 0;
   std::vector<LoadedFunction> gone;  // given back at the end: finalizers may make calls
-  for (auto it = ctx->functions.begin(); it != ctx->functions.end();) {
+  for (auto it = ctx->functions.all.begin(); it != ctx->functions.all.end();) {
     LoadedFunction& f = it->second;
     const bool retired = reinterpret_cast<PyRef*>(f.ref.get())->object->retired.load(memory_order_relaxed) != 0;
     if (std::exchange(f.used, false) || !retired) {
       ++it;
     } else {
       gone.push_back(std::move(f));
-      it = ctx->functions.erase(it);
+      it = ctx->functions.all.erase(it);
     }
   }
 }
@@ -27,7 +27,7 @@ MethodNote* note_of(PyObject* function) {
   Owned name(PyObject_GetAttrString(function, "__name__"));
   const char* text = name && PyUnicode_Check(name.get()) ? PyUnicode_AsUTF8(name.get()) : nullptr;
   MethodNote* note = nullptr;
-  if (text && (ctx->function_notes.size() < Context::kNotedFunctions || ctx->function_notes.count(text))) note = &ctx->function_notes[text];
+  if (text && (ctx->notes.functions.size() < Notes::kFunctions || ctx->notes.functions.count(text))) note = &ctx->notes.functions[text];
   PyErr_Clear();
   return note;
 }
@@ -36,7 +36,7 @@ MethodNote* note_of(PyObject* function) {
 
 Owned function_of(Off off, MethodNote** note) {
   auto* o = ctx->heap->at<Object>(off);
-  if (auto it = ctx->functions.find(o->uid); it != ctx->functions.end()) {
+  if (auto it = ctx->functions.all.find(o->uid); it != ctx->functions.all.end()) {
     it->second.used = true;
     if (note) *note = it->second.note;
     return Owned::share(it->second.callable.get());
@@ -46,7 +46,7 @@ Owned function_of(Off off, MethodNote** note) {
   if (!callable) return Owned();
   MethodNote* about = note ? (*note = note_of(callable.get())) : nullptr;
   // If another thread has loaded it meanwhile, that one's stays.
-  auto [it, fresh] = ctx->functions.try_emplace(o->uid, std::move(callable), std::move(ref), about, true);
+  auto [it, fresh] = ctx->functions.all.try_emplace(o->uid, std::move(callable), std::move(ref), about, true);
   Owned loaded = Owned::share(it->second.callable.get());
   if (fresh) forget_functions();
   return loaded;

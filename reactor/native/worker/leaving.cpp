@@ -60,7 +60,7 @@ Off note_death(uint32_t actor, Off result, ExitReason why) {
 
 void forget_instance(uint32_t actor) {
   const auto entry = ctx->actors.extract(actor);  // the instance ends when the list of actors does not have it any more
-  if (entry) ctx->method_notes[entry.mapped().noted].gone = true;
+  if (entry) ctx->notes.actors[entry.mapped().noted].gone = true;
 }
 
 bool restarted(uint32_t actor, ExitReason why, Off& reason) {

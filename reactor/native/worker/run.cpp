@@ -50,9 +50,9 @@ template <class... More> bool tell_of_call(const Hook<uint32_t, Owned, More...>&
 
 // Where a new actor's `count` methods are noted. The memory of one that is gone is used again and not freed: a call of it may be running.
 size_t place_for_notes(size_t count) {
-  auto& all = ctx->method_notes;
+  auto& all = ctx->notes.actors;
   for (size_t tries = all.size() < kNotedActors ? 0 : all.size(); tries; --tries) {
-    size_t& at = ctx->first_gone;
+    size_t& at = ctx->notes.first_gone;
     at = at + 1 < all.size() ? at + 1 : 0;
     if (!all[at].gone || all[at].count != count) continue;
     all[at].gone = false;
@@ -70,14 +70,14 @@ bool add_instance(uint32_t actor, PyObject* instance) {
         script = field("script"), several = field("several");
   if (!methods || !handed_on || !lanes || !digest || !script || !several) return false;
   const size_t noted = place_for_notes(size_t(PyList_GET_SIZE(methods.get())));
-  ActorEntry entry{std::move(methods), handed_on.get() == Py_True, ctx->method_notes[noted].notes.get(), noted, 0, {}};
+  ActorEntry entry{std::move(methods), handed_on.get() == Py_True, ctx->notes.actors[noted].notes.get(), noted, 0, {}};
   entry.digest = PyLong_AsUnsignedLongLong(digest.get());
   entry.several = several.get() == Py_True;
   follow_script(actor, script.get());
   for (Py_ssize_t i = 0; i < PySequence_Fast_GET_SIZE(lanes.get()); ++i)
     entry.lanes.push_back(int32_t(PyLong_AsLong(PySequence_Fast_GET_ITEM(lanes.get(), i))));
   ActorEntry& place = ctx->actors[actor];
-  if (place.methods) ctx->method_notes[place.noted].gone = true;  // of before it was restarted, inline
+  if (place.methods) ctx->notes.actors[place.noted].gone = true;  // of before it was restarted, inline
   std::swap(place, entry);
   if (Inbox* own = inbox()) refuse_sent_meanwhile(own);
   ctx->proc->constructed.store(1, memory_order_release);
@@ -232,7 +232,7 @@ void MessageRun::invoke() {
   if (seeded_ && !hooks.task_random(Owned(tag_tuple(ctx->here)))) error_.emplace();
   begin_titles();
   placement_.method_begins();
-  started_ = ctx->tracing ? now_ns() : handed_on_ ? timestamp() : 0;
+  started_ = ctx->timeline.tracing ? now_ns() : handed_on_ ? timestamp() : 0;
   const Beginning how = error_ ? Beginning::Fails : handed_on_ ? Beginning::HandedOn : Beginning::Here;
   const bool may_begin = kind_ == MessageKind::Create || tell_of_call(hooks.call_started, actor_, how);
   if (error_ || !may_begin) handed_on_ = false;
@@ -425,8 +425,8 @@ void MessageRun::leave_call() {
     SavedError error;
     hooks.flush();
   }
-  if (!handed_on_ && ctx->tracing) ctx->trace(started_, Span::Call, actor_, 0, callable_.get(), first_);
-  else if (!handed_on_ && ended_) ctx->keep_timed(begun_, ended_, actor_, note_->name, first_);
+  if (!handed_on_ && ctx->timeline.tracing) ctx->timeline.add(started_, Span::Call, actor_, 0, callable_.get(), first_);
+  else if (!handed_on_ && ended_) ctx->timeline.keep_timed(begun_, ended_, actor_, note_->name, first_);
   if (!handed_on_) ctx->unheard.keep(ctx->heap, first_, ctx->children);  // at once: from here on the call is not found here
   running_.end();
   stream_.reset();
