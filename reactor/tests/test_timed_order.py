@@ -194,8 +194,8 @@ class EqualPasses(Run):
 
 
 class PoolByReadyKey(Run):
-    def threshold(self, server, at):
-        return server.first().ready()
+    def threshold(self, server):
+        return server.next_start().key
 
 
 class BlockedAreNoSources(Run):

@@ -112,6 +112,13 @@ class Message:
         return None if None in times else max(times)
 
 
+@dataclass(frozen=True)
+class Start:
+    message: Message
+    key: int
+    at: int  # the tick
+
+
 @dataclass(eq=False)
 class Server:
     """An actor, or the pool that runs tasks."""
@@ -127,14 +134,17 @@ class Server:
     free_since: int = 0  # with one place
     trace: list[tuple] = field(default_factory=list)  # (tag, start, state at the start) of each call
 
-    def first(self) -> Message | None:
-        """The next message, among those that are ready."""
-        ready = [m for m in self.inbox if m.ready() is not None]
-        return min(ready, key=lambda m: (m.ready(), m.tag), default=None)
+    def next_start(self) -> Start | None:
+        """The start of the first of its ready messages. None: none is ready, or no place gets free before something else has happened."""
+        ready = [(key, m.tag, m) for m in self.inbox if (key := m.ready()) is not None]
+        if not ready:
+            return None
+        key, _, message = min(ready)
+        at = self._place_from(key)
+        return None if at is None else Start(message, key, at)
 
-    def start_of(self, message: Message) -> int | None:
-        """The tick at which it would start; None: no place gets free before something else has happened."""
-        key = message.ready()
+    def _place_from(self, key):
+        """The first tick, from the key on, at which it has a place for one call more."""
         if self.places == 1 and not self.lends:
             return None if self.running else max(key, self.free_since)
         least = max(key, self.last_start)
@@ -217,11 +227,11 @@ class Run:
 
     def start(self, server: Server) -> None:
         """Starts the server's first message."""
-        message = server.first()
-        at = server.start_of(message)
+        start = server.next_start()
+        assert start is not None
+        message, at = start.message, start.at
         server.inbox.remove(message)
-        message.key = message.ready()
-        server.last_start = at
+        message.key, server.last_start = start.key, at
         server.running += 1
         server.trace.append((message.tag, at, server.state))
         arguments = [a.value if isinstance(a, Ref) else a for a in message.arguments]
@@ -232,7 +242,9 @@ class Run:
 
     def resume(self, strand: Strand) -> None:
         """Answers a blocked strand."""
-        at, answer = self.answer(strand)
+        known = self.answer(strand)
+        assert known is not None
+        at, answer = known
         self.blocked.remove(strand)
         strand.clock = at
         if strand.server is not None and strand.server.lends:
@@ -301,7 +313,7 @@ class Run:
             for strand in [s for s in self.running if s.at == now]:
                 self.operate(strand)
             for server in list(self.servers.values()):
-                while (first := server.first()) is not None and server.start_of(first) == now:
+                while (start := server.next_start()) is not None and start.at == now:
                     self.start(server)
             for strand in [s for s in self.blocked if (known := self.answer(s)) is not None and known[0] == now]:
                 self.resume(strand)
@@ -315,9 +327,8 @@ class Run:
         for strand in self.running:
             yield strand, strand.at
         for server in self.servers.values():
-            first = server.first()
-            if first is not None and (at := server.start_of(first)) is not None:
-                yield server, at
+            if (start := server.next_start()) is not None:
+                yield server, start.at
         for strand in self.blocked:
             if (known := self.answer(strand)) is not None:
                 yield strand, known[0]
@@ -348,13 +359,15 @@ class Run:
                 return True
             threshold = at
         else:
-            threshold = self.threshold(what, at)
+            threshold = self.threshold(what)
         return not any(self.holds(bound, threshold) for other, bound in self.sources() if other is not what)
 
-    def threshold(self, server: Server, at: int) -> int:
-        """The tick up to which nothing else may happen any more when the server's first message starts at `at`."""
+    def threshold(self, server: Server) -> int:
+        """The tick up to which nothing else may happen any more when the server's first message starts."""
+        start = server.next_start()
+        assert start is not None
         one_place = server.places == 1 and not server.lends
-        return server.first().ready() if one_place else at  # else another place may get free before `at`
+        return start.key if one_place else start.at  # else another place may get free before
 
     def holds(self, bound: int, threshold: int) -> bool:
         return bound <= threshold
