@@ -124,7 +124,7 @@ def test_a_value_nested_too_deep_is_an_error_of_pickling(ray):
     def kept(value):
         return value
 
-    value = nested(list, 20_000)
+    value = nested(list, 500_000)
     with pytest.raises(pickle.PicklingError, match="deep recursion"):
         ray.put(value)
     with pytest.raises(pickle.PicklingError, match="deep recursion"):
