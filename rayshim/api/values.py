@@ -64,15 +64,12 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
         from rayshim.worker import direct
 
         return direct.get_with_mode("store", functools.partial(get, timeout=timeout), object_refs)
-    if timeout is not None:
-        timeout = seconds(timeout, "get")
+    limit = None if timeout is None else _Limit(seconds(timeout, "get"))
     if type(object_refs) is ObjectRef:
         try:
-            value = (
-                _core.get_one(object_refs, None)
-                if timeout is None
-                else _in_time(_core.get_one, object_refs, timeout, _core.TIMED_OUT)
-            )
+            if limit is None:
+                return _core.get_one(object_refs, None)
+            return limit.read(_core.get_one, object_refs, 1, _core.TIMED_OUT)
         except ValueError:
             if object_refs.stale:
                 raise _unknown([object_refs]) from None
@@ -81,9 +78,6 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
             if _begins_again():
                 raise _unknown([object_refs]) from None
             raise
-        if value is _core.TIMED_OUT:
-            _time_out(timeout, 1)
-        return value
     if session.current is None:
         session.ensure_own(at("get"))
     if isinstance(object_refs, ObjectRefGenerator):
@@ -92,7 +86,7 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
         raise _unknown([object_refs])
     if not isinstance(object_refs, list):
         if _is_compiled(object_refs):
-            return _get_compiled([object_refs], timeout)[0]
+            return _get_compiled([object_refs], limit)[0]
         raise ValueError(
             f"Invalid type of object refs, {type(object_refs)}, is given. 'object_refs' must either be an ObjectRef or a "
             f"list of ObjectRefs. ({at('get')})"
@@ -100,14 +94,16 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
     if not object_refs:
         return []
     if type(object_refs[0]) is not ObjectRef and _is_compiled(object_refs[0]):
-        return _get_compiled(object_refs, timeout)
+        return _get_compiled(object_refs, limit)
     try:
-        values = _core.get(object_refs, None) if timeout is None else _in_time(_core.get, object_refs, timeout, None)
+        if limit is None:
+            return _core.get(object_refs, None)
+        return limit.read(_core.get, object_refs, len(object_refs), None)
     except Exception as error:  # of a call whose value was read, or of the list
         for ref in object_refs:
             if not isinstance(ref, ObjectRef):
                 if any(map(_is_compiled, object_refs)):
-                    return _get_compiled(object_refs, timeout)
+                    return _get_compiled(object_refs, limit)
                 raise TypeError(
                     f"Attempting to call `get` on the value {ref!r}, which is not an ray.ObjectRef. ({at('get')}: pass refs from `.remote()` or `put`)"
                 ) from None
@@ -117,9 +113,6 @@ def get(object_refs: Any, *, timeout: float | None = None, _use_object_store: bo
         if unknown:
             raise _unknown(unknown) from None
         raise
-    if values is None:
-        _time_out(timeout, len(object_refs))
-    return values
 
 
 def _warn_of_blocking():
@@ -134,26 +127,41 @@ def _warn_of_blocking():
         )
 
 
-def _in_time(read, refs, timeout, late):
-    """`read(refs, timeout)`, which gives `late` when the time was not enough; in a run with a journal, the journal says whether it was."""
-    if session.current is None or not session.current.settings["journal"]:
-        return read(refs, timeout)
-    return orders.journaled_get(read, refs, timeout, late, sys._getframe(2))
+class _Limit:
+    """The `timeout` of a `get`, in seconds."""
+
+    def __init__(self, timeout):
+        self._timeout = timeout
+
+    def read(self, read, refs, count, late, beneath=2):
+        """`read(refs, timeout)`. GetTimeoutError if that gives `late`, because the time was not enough for `count` refs. In a run with a journal, the
+        journal says whether it was, at the place of the caller that is so many frames beneath this one."""
+        if session.current is None or not session.current.settings["journal"]:
+            value = read(refs, self._timeout)
+        else:
+            value = orders.journaled_get(read, refs, self._timeout, late, sys._getframe(beneath))
+        if value is late:
+            _core.count_physical()
+            raise GetTimeoutError(
+                f"Get timed out: some object(s) not ready. ({count} asked for, {self._timeout:g} s waited, {at('get')}) Set a "
+                "longer timeout, or call `wait` to get those that are done"
+            )
+        return value
 
 
 def _is_compiled(ref):
     return isinstance(ref, compiled_refs)
 
 
-def _get_compiled(refs, timeout):
+def _get_compiled(refs, limit):
     if not all(map(_is_compiled, refs)):
         raise ValueError(
             "Invalid type of object refs. 'object_refs' must be a list of CompiledDAGRefs if there is any CompiledDAGRef within it. "
             f"({at('get')}: call get() separately for the other refs)"
         )
-    if timeout is None:
+    if limit is None:
         return compiled_refs.get_all(refs)
-    return _in_time(compiled_refs.get_all, refs, timeout, _core.TIMED_OUT)
+    return limit.read(compiled_refs.get_all, refs, len(refs), _core.TIMED_OUT, beneath=3)
 
 
 def _begins_again():
@@ -169,14 +177,6 @@ def _unknown(refs):
         "You are trying to access Ray objects whose owner is unknown: they belong to "
         f"{forked.owner('an earlier init() that has been shut down')}, or were created from an id alone. Owners not found for objects "
         f"[{', '.join(ref.hex() for ref in refs)}]. ({at('get')}) {forked.remedy('Create them again after the new init()')}"
-    )
-
-
-def _time_out(timeout, n):
-    _core.count_physical()
-    raise GetTimeoutError(
-        f"Get timed out: some object(s) not ready. ({n} asked for, {timeout:g} s waited, {at('get')}) Set a "
-        "longer timeout, or call `wait` to get those that are done"
     )
 
 
