@@ -169,7 +169,7 @@ class Cluster:
     def remove_node(self, node: Node, allow_graceful: bool = True) -> None:
         """Ends the session. Raises ValueError, after a `shutdown`, if this program is attached to it."""
         attached = session.current
-        if attached is not None and attached.settings.get("address") == node.gcs_address:
+        if attached is not None and attached.settings.address == node.gcs_address:
             api.shutdown()
             raise ValueError(
                 "Removing a node that is connected to this Ray client is not allowed because it will break the driver. You can use the get_other_node "

@@ -269,7 +269,7 @@ def format_web_url(url: str) -> str:
 
 def get_other_nodes(cluster: Any, exclude_head: bool = False) -> list[Any]:
     """The nodes of a Cluster that this program is not attached to."""
-    own = session.ensure().settings.get("address")
+    own = session.ensure().settings.address
     return [
         node
         for node in cluster.list_all_nodes()

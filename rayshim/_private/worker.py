@@ -92,7 +92,7 @@ def get_dashboard_url():
     if override is not None:
         return override.partition("://")[2] or override
     global_worker.check_connected()
-    return session.current.settings.get("dashboard", "")
+    return session.current.settings.dashboard
 
 
 def print_worker_logs(data, print_file, ignore_prefix=False):

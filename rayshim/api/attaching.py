@@ -4,7 +4,7 @@ import contextlib
 import os
 import sys
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NoReturn
 
 from reactor.runtime.zygote import early_zygote
@@ -62,7 +62,7 @@ class AttachRequest:
         logs.configure_or_silence(self.how["configure_logging"], self.how["logging_level"], self.how["logging_format"])
         with contextlib.ExitStack() as undo:
             driver, settings = self._attach(head, config, recording, tracing, undo)
-            kind = kinds.kind(settings["placement"])
+            kind = kinds.kind(settings.placement)
             context = RayContext(beginning.begin(driver, settings, kind, undo, logging_config=config, **self.how))
             undo.pop_all()
         return context
@@ -133,7 +133,7 @@ class AttachRequest:
         undo.callback(driver.stop)
         driver.start()
         logs.logger.info("Connected to Ray cluster.")
-        return driver, {**driver.settings, "address": facts["address"], "dashboard": driver.facts.get("dashboard", "")}
+        return driver, replace(driver.settings, address=facts["address"], dashboard=driver.facts.get("dashboard", ""))
 
 
 def _last(directory):

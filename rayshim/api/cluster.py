@@ -50,7 +50,7 @@ def nodes() -> list[dict[str, Any]]:
     s = _needs_session("nodes")
     return [
         {
-            "NodeID": s.settings["node"],
+            "NodeID": s.settings.node,
             "Alive": True,
             "NodeManagerAddress": get_node_ip_address(),
             "NodeManagerHostname": os.uname().nodename,
@@ -67,6 +67,6 @@ def nodes() -> list[dict[str, Any]]:
             "DeathReasonMessage": "",
             "alive": True,
             "Resources": resources_of_the_node(),
-            "Labels": dict(s.settings["labels"]),
+            "Labels": dict(s.settings.labels),
         }
     ]

@@ -42,7 +42,7 @@ def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> Non
     def end():
         s.placement.kill(link, why, no_restart)
 
-    if s.settings["journal"]:
+    if s.settings.journal:
         from rayshim.journal import journal
 
         journal.kill(link, end, sys._getframe(1))

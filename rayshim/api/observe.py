@@ -31,7 +31,7 @@ def digest(seconds: float = 60.0) -> str:
     Returns 16 hexadecimal digits (str). Raises RuntimeError without a session, or after `init(digest=False)`.
     """
     s = session.current
-    if s is None or not s.settings["digest"]:
+    if s is None or not s.settings.digest:
         found = (
             "no session is running. Call digest() between init() and shutdown()"
             if s is None

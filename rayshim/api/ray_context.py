@@ -47,13 +47,13 @@ class RayContext(BaseContext, Mapping[str, Any]):
     ray_commit: str
 
     def __init__(self, s: Any) -> None:  # a Session, which is no public class
-        self.dashboard_url = s.settings.get("dashboard", "")
+        self.dashboard_url = s.settings.dashboard
         self.python_version = "{}.{}.{}".format(*sys.version_info[:3])
         self.ray_version = RAY_VERSION
         self.ray_commit = RAY_COMMIT
         self.address_info: dict[str, Any] = {
             **address_info(s.settings),
-            "node_id": s.settings["node"],
+            "node_id": s.settings.node,
         }
 
     def __getitem__(self, key: str) -> Any:

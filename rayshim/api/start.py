@@ -18,6 +18,7 @@ from rayshim.ordering import order as orders
 from rayshim.placement import kinds
 from rayshim.resources import num_threads
 from rayshim.session import folder, rendezvous, session
+from rayshim.session.settings import OfZygote, Settings
 
 if TYPE_CHECKING:
     from rayshim.api.job_config import JobConfig, LoggingConfig
@@ -245,39 +246,39 @@ def _start_by_steps(given, undo):
     amounts, store = arguments.amounts(
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
     )
-    settings = {
-        **_identity(given, amounts),
-        "placement": kind.name,
-        "auto": auto,
-        "seed": seed,
-        "ordering": order,
-        "journal": journal,
-        "runtime_env": env,
-        "of_zygote": {"given": env.get("env_vars") or {}, "before": {name: os.environ.get(name) for name in variables}},
-        "logging": logging_config,
-        "resources": amounts,
-        "retry_delay": arguments.retry_delay(given.accepted),
-    }
     from reactor.runtime.driver.driver import Driver
 
-    listener = about = None
+    offer = {}
     if kind.takes_other_drivers and not journal:  # a journal holds the events of one driver
-        listener, about = _offer(settings, given.accepted.get("_temp_dir"))
-        if listener:
-            undo.callback(listener.close)
-            undo.callback(rendezvous.withdraw, settings["place"])
-    undo.callback(folder.end, settings["folder"], False)
+        offer = _offer(order, amounts, given.accepted.get("_temp_dir"), undo)
+    settings = Settings(
+        **_identity(given, amounts),
+        place=offer.get("place"),
+        address=offer.get("address"),
+        placement=kind.name,
+        auto=auto,
+        seed=seed,
+        ordering=order,
+        journal=journal,
+        runtime_env=env,
+        of_zygote=OfZygote(env.get("env_vars") or {}, {name: os.environ.get(name) for name in variables}),
+        logging=logging_config,
+        resources=amounts,
+        retry_delay=arguments.retry_delay(given.accepted),
+    )
+    undo.callback(folder.end, settings.folder, False)
     driver = Driver(
         variables=num_threads.VARIABLES,
         environment=variables,
-        listening=listener,
-        about=about,
+        listening=offer.get("listener"),
+        about=offer.get("about"),
         cpus=amounts["CPU"],
         resources={name: amount for name, amount in amounts.items() if name != "CPU"},
         store_limit=store,
         plugin="rayshim.worker.hooks",
         settings=settings,
-        preload=slow_imports(settings["alias"], for_new_zygote=True),
+        seed=seed,
+        preload=slow_imports(settings.alias, for_new_zygote=True),
         ordering=order,
         patience=budget,
         digesting=_digesting(journal is not None, given.digest),
@@ -285,13 +286,13 @@ def _start_by_steps(given, undo):
         spilling=arguments.spilling(given.object_spilling_directory, given.accepted),
         full_wait=arguments.full_wait(given.accepted),
         memory=arguments.memory(given.accepted),
-        retry_delay=settings["retry_delay"],
+        retry_delay=settings.retry_delay,
         **of_kind,
     )
     undo.callback(driver.stop)
     driver.start()
-    if listener:
-        listener.close()
+    if offer:
+        offer["listener"].close()
     # These imports run while the zygote starts.
     from rayshim.api import beginning
     from rayshim.errors import logs
@@ -318,22 +319,25 @@ def _journal(given, undo):
     return prepared
 
 
-def _offer(settings, directory):
-    """The socket on which other drivers may come to a new session, and the facts that they get of it; the session's address goes into its settings."""
+def _offer(order, amounts, directory, undo):
+    """How other drivers come to a new session, a dict: `listener`, the socket; `place` and `address`, where it is; `about`, the facts that they get of the
+    session. Empty if there can be no socket."""
     from rayshim.session import heads
 
     try:
         listener, place = heads.listen_for_own(directory)
     except OSError as error:  # the program itself needs no socket
         print(f"rayshim: {heads.not_found(error)}", file=sys.stderr)
-        return None, None
-    settings["place"], settings["address"] = place, f"{get_node_ip_address()}:{place.port}"
-    about = heads.about(settings["address"], place.port, settings["ordering"], settings["resources"])
-    return listener, {**about, "directory": heads.directory_of(directory)}
+        return {}
+    undo.callback(listener.close)
+    undo.callback(rendezvous.withdraw, place)
+    address = f"{get_node_ip_address()}:{place.port}"
+    about = {**heads.about(address, place.port, order, amounts), "directory": heads.directory_of(directory)}
+    return {"listener": listener, "place": place, "address": address, "about": about}
 
 
 def _identity(given, amounts):
-    """The settings of a new session that are not checked or derived from others: its names, its place, what it records."""
+    """{name: value} of the Settings of a new session that are not checked or derived from others: its names, what it records."""
     from rayshim.api import arguments
 
     job_config = given.job_config
@@ -345,7 +349,6 @@ def _identity(given, amounts):
         or arguments.random_namespace(),
         "session_name": arguments.session_name(),
         "folder": folder.name(os.getpid()),
-        "place": None,
         "temp_dir": arguments.temp_dir(given.accepted),
         "lifetime": arguments.lifetime(job_config),
         "digest": bool(given.digest),
@@ -383,11 +386,11 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
             tell()
         except Exception as error:  # the program's own end goes on
             print(f"rayshim: {tell.__name__} failed at the end of the session: {error}", file=sys.stderr)
-    if session.current.settings.get("auto"):
+    if session.current.settings.auto:
         from rayshim.placement import automatic
 
         automatic.learn()
-    if session.current.settings["journal"]:
+    if session.current.settings.journal:
         from rayshim.journal import journal
 
         journal.before_end()
@@ -400,11 +403,11 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     ended = session.end()
     ended.driver.stop()
     ended.placement.end()
-    if not ended.settings.get("scope"):  # it is not another program's
-        if ended.settings["place"]:
-            rendezvous.withdraw(ended.settings["place"])
-        folder.end(ended.settings["folder"], _exiting_interpreter)
-    if ended.settings["journal"]:
+    if not ended.settings.scope:  # it is not another program's
+        if ended.settings.place:
+            rendezvous.withdraw(ended.settings.place)
+        folder.end(ended.settings.folder, _exiting_interpreter)
+    if ended.settings.journal:
         from rayshim.journal import journal
 
         journal.end(ended.settings)

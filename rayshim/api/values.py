@@ -136,7 +136,7 @@ class _Limit:
     def read(self, read, refs, count, late, beneath=2):
         """`read(refs, timeout)`. GetTimeoutError if that gives `late`, because the time was not enough for `count` refs. In a run with a journal, the
         journal says whether it was, at the place of the caller that is so many frames beneath this one."""
-        if session.current is None or not session.current.settings["journal"]:
+        if session.current is None or not session.current.settings.journal:
             value = read(refs, self._timeout)
         else:
             value = orders.journaled_get(read, refs, self._timeout, late, sys._getframe(beneath))
@@ -258,10 +258,10 @@ def wait(
     num_returns = int(num_returns)  # as on Ray, `len(refs) / 2` of three refs is 1
     if timeout is not None:
         _core.count_physical()
-    if session.current.settings["journal"] and all(isinstance(ref, ObjectRef) for ref in refs):
+    if session.current.settings.journal and all(isinstance(ref, ObjectRef) for ref in refs):
         return orders.journaled_wait(refs, num_returns, timeout, sys._getframe(1))
     try:
-        if timeout is None and _core.logical() and session.current.settings["ordering"] != "arrival":
+        if timeout is None and _core.logical() and session.current.settings.ordering != "arrival":
             return orders.wait(refs, num_returns, sys._getframe(1))  # pyright: ignore[reportReturnType]
         return _core.wait(refs, num_returns, timeout)[:2]  # pyright: ignore[reportReturnType]
     except TypeError:

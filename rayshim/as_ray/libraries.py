@@ -164,7 +164,7 @@ def _import_in_zygote(name):
         return
     session = sys.modules.get("rayshim.session.session")
     current = session and session.current
-    if current and current.driver and current.control and current.settings.get("zygote_alias"):
+    if current and current.driver and current.control and current.settings.zygote_alias:
         current.control.tell("preload", (name,))
 
 

@@ -207,15 +207,15 @@ class ActorClass(Generic[T]):
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),
             "creating_actor": s.record["number"] if s.record else 0,
-            "detached": (options.get("lifetime") or s.settings["lifetime"]) == "detached",
+            "detached": (options.get("lifetime") or s.settings.lifetime) == "detached",
             "max_restarts": options.get("max_restarts") or 0,
-            "scope": s.settings.get("scope"),
+            "scope": s.settings.scope,
             "info": info_ref.offset,
-            "preload": slow_imports(s.settings.get("zygote_alias")),
+            "preload": slow_imports(s.settings.zygote_alias),
         }
         if request.demand:
             facts["created_as"] = f"the actor {self.__qualname__} (created at {calling()})"
-        if env != s.settings["runtime_env"] or s.placement.env_of_call(env):
+        if env != s.settings.runtime_env or s.placement.env_of_call(env):
             facts["env"] = frozen(env)
         if used_modules.may_preload(env):
             facts["preload"] += self._imports

@@ -35,7 +35,7 @@ def cancel_ref(ref, force, recursive):
             else:
                 s.placement.interrupt(slot)
 
-    if s.settings["journal"]:
+    if s.settings.journal:
         from rayshim.journal import journal
 
         journal.cancel(ref, end, sys._getframe(2))

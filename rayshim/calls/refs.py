@@ -209,7 +209,7 @@ def _unrestorable(what):
 
 def _run():
     """An identifier of the running session; None without one."""
-    return session.current and session.current.settings["node"]
+    return session.current and session.current.settings.node
 
 
 _core.set_ref_class(ObjectRef)

@@ -75,7 +75,7 @@ def slow(what):
 def may_preload(env):
     """Whether the zygote may import modules for workers with this runtime environment: no import is to read a variable before the environment sets
     it. Those of Ray's own libraries, which Tune gives to each trial, concern no module of PACKAGES, and the zygote has those of the session."""
-    of_zygote = session.current.settings["of_zygote"]["given"]
+    of_zygote = session.current.settings.of_zygote.given
     return all(
         name.startswith(_OF_RAYS_LIBRARIES) or of_zygote.get(name) == value
         for name, value in (env.get("env_vars") or {}).items()

@@ -36,7 +36,7 @@ def run(options, ready):
     except _Ended:
         pass
     driver.stop()
-    rendezvous.withdraw(driver.settings["place"])
+    rendezvous.withdraw(driver.settings.place)
     _end_orphans()
     return 0
 
@@ -61,6 +61,7 @@ def _started(options):
 
     from rayshim.api import arguments
     from rayshim.resources import num_threads
+    from rayshim.session.settings import Settings
     from rayshim.worker import hooks
 
     directory = options["temp_dir"]
@@ -82,32 +83,24 @@ def _started(options):
         "client_port": options["client_port"],
         "node": node,
     }
-    settings = {
-        "namespace": os.urandom(16).hex(),
-        "session_name": arguments.session_name(),
-        "folder": folder.name(os.getpid()),
-        "place": place,
-        "temp_dir": arguments.temp_dir(accepted),
-        "lifetime": "non_detached",
-        "placement": heads.PLACEMENT,
-        "seed": None,
-        "ordering": order,
-        "digest": True,
-        "journal": None,
-        "node": node,
-        "labels": arguments.node_labels(options["labels"], node, amounts),
-        "alias": False,
-        "runtime_env": {},
-        "of_zygote": {"given": {}, "before": {}},
-        "threads_set_by_user": num_threads.is_set_by_user(),
-        "logging": None,
-        "resources": amounts,
-        "retry_delay": arguments.retry_delay(accepted),
-        "driver": os.getpid(),
-        "recording": True,
-        "trace": False,
-        "address": about["address"],
-    }
+    settings = Settings(
+        namespace=os.urandom(16).hex(),
+        session_name=arguments.session_name(),
+        folder=folder.name(os.getpid()),
+        place=place,
+        temp_dir=arguments.temp_dir(accepted),
+        placement=heads.PLACEMENT,
+        ordering=order,
+        node=node,
+        labels=arguments.node_labels(options["labels"], node, amounts),
+        threads_set_by_user=num_threads.is_set_by_user(),
+        resources=amounts,
+        retry_delay=arguments.retry_delay(accepted),
+        driver=os.getpid(),
+        recording=True,
+        trace=False,
+        address=about["address"],
+    )
     driver = Driver(
         variables=num_threads.VARIABLES,
         cpus=amounts["CPU"],
@@ -122,7 +115,7 @@ def _started(options):
         spilling=arguments.spilling(None, accepted),
         full_wait=arguments.full_wait(accepted),
         memory=arguments.memory(accepted),
-        retry_delay=settings["retry_delay"],
+        retry_delay=settings.retry_delay,
         listening=listener,
         about=about,
         head=True,

@@ -174,7 +174,7 @@ def _say_without_session(options):
 
 def _explain():
     print(api.report(), file=sys.stderr)
-    if session.current is not None and session.current.settings["recording"]:
+    if session.current is not None and session.current.settings.recording:
         graph = api.graph()
         print("", *graph.advice(), sep="\n", file=sys.stderr)
         if rounds := graph.rounds():

@@ -53,7 +53,7 @@ def enter(env, variables, settings):
         time.tzset()
     if "PYTHONDONTWRITEBYTECODE" in given:
         sys.dont_write_bytecode = bool(given["PYTHONDONTWRITEBYTECODE"])
-    if not settings["runtime_env"].get("working_dir"):
+    if not settings.runtime_env.get("working_dir"):
         _find_modules_in_current_directory()
     add_paths(env)
     if env.get("working_dir"):

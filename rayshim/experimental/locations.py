@@ -32,4 +32,4 @@ def _location(ref):
     if not ref.done():
         return {"node_ids": [], "object_size": None, "did_spill": False}
     size = _core.Ref.size.__get__(ref)  # ObjectRef.size is Ray's, the length of an id
-    return {"node_ids": [session.current.settings["node"]], "object_size": size, "did_spill": False}
+    return {"node_ids": [session.current.settings.node], "object_size": size, "did_spill": False}

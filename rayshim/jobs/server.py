@@ -156,7 +156,7 @@ class JobServer:
             start_time=int(time.time() * 1000),
             metadata=asked.get("metadata") or {},
             runtime_env=env,
-            driver_node_id=session.current.settings["node"],
+            driver_node_id=session.current.settings.node,
             **{name: asked.get(name) for name in names},
         )
         job = self.jobs[submission_id] = Job(submission_id, info)

@@ -295,10 +295,10 @@ def prepare(record, replay, seed, ordering):
 def begin(settings, runs_in_parallel):
     """Opens the journal in a process of a session, if the session has one. runs_in_parallel: see rayshim.placement.interface."""
     global _journal
-    if not settings["journal"]:
+    if not settings.journal:
         _journal = None
         return
-    path, replayed = settings["journal"]
+    path, replayed = settings.journal
     _journal = Journal(path, replayed, runs_in_parallel)
     if not _journal.replay:
         lines = _journal.call_lines
@@ -331,7 +331,7 @@ def withdraw(setting):
 def end(settings):
     """Completes the journal: called in the driver when all other processes of the session have ended."""
     global _journal
-    if (setting := settings["journal"]) and not setting.replayed:
+    if (setting := settings.journal) and not setting.replayed:
         files.end(setting.path)
     elif _journal is not None and _journal.complete and (rest := _journal.rest()):
         print(

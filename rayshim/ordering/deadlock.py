@@ -24,7 +24,7 @@ def find(me):
 
     A cycle counts when two checks in a row find the same one. Then the call with the highest number raises.
     """
-    journal = session.current.settings["journal"]
+    journal = session.current.settings.journal
     if journal and journal.replayed and session.current.driver is not None:
         from rayshim.journal import replaying
 
@@ -67,7 +67,7 @@ def _who(names, waiter):
         return names[actor]
     if actor:
         return f"actor {actor} (pid {pid})"
-    return f"the driver (pid {pid})" if pid == session.current.settings["driver"] else f"a task (pid {pid})"
+    return f"the driver (pid {pid})" if pid == session.current.settings.driver else f"a task (pid {pid})"
 
 
 def _place(waiter):
@@ -168,7 +168,7 @@ def picture(frame=None):
             from rayshim.errors import tracebacks
 
             lines.append(tracebacks.of_process(pid))
-    return "\n".join([f"rayshim: driver {s.settings['driver']}, ordering {s.settings.get('ordering')!r}", *lines])
+    return "\n".join([f"rayshim: driver {s.settings.driver}, ordering {s.settings.ordering!r}", *lines])
 
 
 def _show(frame):

@@ -44,7 +44,7 @@ def wait(refs, num_returns, frame):
         return ready, rest
     _core.count_physical()
     where = _users_place(frame)
-    if s.settings["ordering"] == "strict":
+    if s.settings.ordering == "strict":
         raise OrderingError(
             f'wait() at {where} cannot return in serial order, as ordering="strict" demands: the first {num_returns} of its {len(refs)} refs will not '
             "be done before this call returns, because every other call is waiting, too. "
@@ -166,7 +166,7 @@ def journaled_wait(refs, num_returns, timeout, frame):
     from rayshim.journal import journal
 
     def ask():
-        if timeout is None and session.current.settings["ordering"] != "arrival":
+        if timeout is None and session.current.settings.ordering != "arrival":
             ready = wait(refs, num_returns, frame)[0]
         else:
             ready = _core.wait(refs, num_returns, timeout)[0]

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from rayshim.placement import profile as profiles
 from rayshim.placement.packed import packed
 from rayshim.session import session
+from rayshim.session.settings import Automatic
 
 _GAIN = 1.03  # packed is chosen only if it was faster by this
 _LAST_ANSWER_SECONDS = 0.3  # for which a busy worker may delay the end, until it hands over its recording
@@ -91,31 +92,27 @@ def _may_share(profile, actor):
 
 
 def begin():
-    """At `init`: (placement for this run, what `settings["auto"]` is)."""
+    """At `init`: (placement for this run, the session's Automatic)."""
     program = profiles.main_script()
     if program is None:
-        return "isolated", {
-            "program": None,
-            "why": "the program has no file by which a profile could be found again",
-            "alone": {},
-        }
+        return "isolated", Automatic(None, "the program has no file by which a profile could be found again")
     profile = profiles.load(program)
     choice = choose(profile, os.cpu_count() or 1)
-    return choice.placement, {"program": program, "why": choice.why, "alone": dict(profile.alone)}
+    return choice.placement, Automatic(program, choice.why, dict(profile.alone))
 
 
 def learn():
     """At the end of the driver's session: adds what was measured to the profile."""
     s = session.current
-    if s is None or s.driver is None or not s.settings.get("auto") or not s.settings["recording"]:
+    if s is None or s.driver is None or not s.settings.auto or not s.settings.recording:
         return
-    program = s.settings["auto"]["program"]
+    program = s.settings.auto.program
     if program is None:
         return
     try:
         profile = profiles.load(program)
         measure(profile, s)
-        profile.chosen = f"{s.placement.name}: {s.settings['auto']['why']}"
+        profile.chosen = f"{s.placement.name}: {s.settings.auto.why}"
         profiles.save(profile)
     except OSError as error:
         print(

@@ -58,7 +58,7 @@ class Inline(Placement):
         self._actors = {}  # number -> _Actor
         self._under_construction = {}  # (namespace, name) -> (thread, an event), of actors whose constructor has not ended
         self._named = {}  # (namespace, name) -> function that gives (link, ref of the ClassInfo), or None when the actor is gone
-        self._devices = Devices(lambda kind: int(settings["resources"].get(kind, 0)))
+        self._devices = Devices(lambda kind: int(settings.resources.get(kind, 0)))
         self._reservations = Reservations(lambda amounts, whose: _demand(amounts), _core.reply, self._devices)
         self._key_values = KeyValues()
         self._posted = {}
@@ -86,7 +86,7 @@ class Inline(Placement):
         states.keep_threads()
         _core.enter_state(_core.TASKS)
         num_threads.begin_inline(self.settings, 1)
-        states.seed(_core.TASKS, self.settings["seed"], "tasks")
+        states.seed(_core.TASKS, self.settings.seed, "tasks")
         _core.enter_state(_core.DRIVER)
         # By `_thread`, so that `threading` does not list it among the program's.
         _thread.start_new_thread(self._watch, (self._ended,))
@@ -148,7 +148,7 @@ class Inline(Placement):
         return True
 
     def prepare(self, number, facts, threads):
-        self._states.seed(number, self.settings["seed"], f"actor {facts['ordinal']}")
+        self._states.seed(number, self.settings.seed, f"actor {facts['ordinal']}")
         num_threads.begin_inline(self.settings, threads)
 
     def construct(self, number, make, is_async, concurrently, surrounded):
@@ -268,7 +268,7 @@ class Inline(Placement):
                 self._states.write(before)
             return
         self._outer_tasks.append(self._states.read(_core.TASKS) if len(tag) > 1 else None)
-        self._states.seed(_core.TASKS, self.settings["seed"], f"task {tag}")
+        self._states.seed(_core.TASKS, self.settings.seed, f"task {tag}")
 
     def enter_group(self, key):
         if self._removed(key):

@@ -78,7 +78,7 @@ class Placement:
         surrounded(env, gpus, taken), a decorator that gives a function an environment, GPUs and other accelerators for the time of a call.
         Returns (instance, whether its calls are handed on, the lanes of its methods, a decorator of its methods).
         """
-        if self.settings.get("auto"):
+        if self.settings.auto:
             from rayshim.placement import habits
 
             habits.watch(self)
@@ -146,12 +146,12 @@ class Placement:
     def setting(self, env, gpus):
         """Names the task workers for tasks with this runtime environment: None, or something hashable. As in Ray, tasks that use a GPU do
         not share a process with those that do not."""
-        if env == self.settings["runtime_env"]:
+        if env == self.settings.runtime_env:
             env = None
         else:
             env = frozen(env)
         setting = (env, bool(gpus)) if env is not None or gpus else None
-        scope = self.settings.get("scope")
+        scope = self.settings.scope
         if scope is None:
             return setting
         from reactor.runtime.supervisor.joined_drivers import Setting
@@ -164,7 +164,7 @@ class Placement:
 
     def task_random(self, tag):
         """With a seed: gives the task at the place `tag` of the serial run its random state; None: the task has ended."""
-        reseed(self.settings["seed"], f"task {tag}")
+        reseed(self.settings.seed, f"task {tag}")
 
     def enter_group(self, key):
         """A task is about to run in the placement group `key`. Raises if that was removed and nobody else has refused the task."""

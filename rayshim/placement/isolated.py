@@ -9,7 +9,7 @@ class Isolated(Placement):
     name = "isolated"
 
     def create(self, actor):
-        if self.settings.get("auto"):
+        if self.settings.auto:
             from rayshim.placement import habits, packed
 
             reason = packed.own_process(actor) or habits.why_not_shareable(actor.cls)

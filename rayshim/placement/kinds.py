@@ -30,4 +30,4 @@ def in_worker(control, settings, record):
         from rayshim.placement.packed import PackedWorker
 
         return PackedWorker(control, settings)
-    return kind(settings["placement"])(control, settings, record)
+    return kind(settings.placement)(control, settings, record)

@@ -126,12 +126,12 @@ class Packed(Placement):
 
     def _habit(self, actor):
         """With `placement="auto"`: what the actor is known to do to its process; "" for nothing."""
-        if not self.settings.get("auto"):
+        if not self.settings.auto:
             return ""
         from rayshim.placement import habits
 
         name = actor.facts["class_name"]
-        return self.settings["auto"]["alone"].get(name) or habits.why_not_shareable(actor.cls)
+        return self.settings.auto.alone.get(name) or habits.why_not_shareable(actor.cls)
 
 
 class _PackedActor:
@@ -186,7 +186,7 @@ class PackedWorker(Packed):
         return getattr(threading.current_thread(), _STARTED_BY, 0)
 
     def prepare(self, number, facts, threads):
-        self._states.seed(number, self.settings["seed"], f"actor {facts['ordinal']}")
+        self._states.seed(number, self.settings.seed, f"actor {facts['ordinal']}")
 
     def facts(self, number):
         actor = self._actors.get(number)

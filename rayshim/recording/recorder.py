@@ -298,15 +298,15 @@ def report(session):
 
 
 def _placement(session):
-    auto = session.settings.get("auto")
-    return session.placement.name + (f" (auto: {auto['why']})" if auto else "")
+    auto = session.settings.auto
+    return session.placement.name + (f" (auto: {auto.why})" if auto else "")
 
 
 def graph(session):
     """See `rayshim.graph`."""
     from rayshim.recording.reporting import RecordedGraph
 
-    if not session.settings["recording"]:
+    if not session.settings.recording:
         raise RuntimeError(
             "graph(): this session learns no patterns of calls, because of init(learn_patterns=False). Leave it out"
         )

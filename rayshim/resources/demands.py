@@ -35,7 +35,7 @@ def resolve(options, resources, whose, at_creation=None):
         anywhere = at_creation is not None and not any(at_creation.values())
         demand = {**resources, **_labels_wanted(options, anywhere)}
         if hasattr(strategy, "node_id") and not strategy.soft:
-            here = strategy.node_id == session.current.settings["node"]
+            here = strategy.node_id == session.current.settings.node
             has = _has_now if strategy._fail_on_unavailable else _can_ever_have
             if not here or not has(demand):
                 return Request({}, _nowhere(session.current))
@@ -143,7 +143,7 @@ def _labels_wanted(options, anywhere):
     """The demand of a task for a node with other labels: a resource that no node has, so that the task waits. {} if this machine has the labels.
     `anywhere`: an actor without resources, for which Ray takes any node, whatever its NodeLabelSchedulingStrategy says."""
     strategy, selector = options.get("scheduling_strategy"), options.get("label_selector")
-    labels = session.current.settings.get("labels", {})
+    labels = session.current.settings.labels
     if selector:
         from rayshim.resources.strategies import selected
 

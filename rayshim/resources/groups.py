@@ -92,9 +92,9 @@ class PlacementGroup:
 
 def _new_id(s):
     """The id of a new group. With a seed, the driver's groups have the same ids in each run, and so the same order in sets."""
-    if s.driver is None or s.settings["seed"] is None:
+    if s.driver is None or s.settings.seed is None:
         return PlacementGroupID.of(job_id())
-    own = hashlib.sha256(f"{s.settings['seed']}/placement group {next(s.groups_made)}".encode()).digest()
+    own = hashlib.sha256(f"{s.settings.seed}/placement group {next(s.groups_made)}".encode()).digest()
     return PlacementGroupID(own[: PlacementGroupID.SIZE - len(job_id().binary())] + job_id().binary())
 
 
@@ -151,7 +151,7 @@ def placement_group(
         "strategy": strategy,
         "bundles": bundles,
         "possible": not apart and _placed_by_labels(bundle_label_selector),
-        "scope": s.settings.get("scope"),
+        "scope": s.settings.scope,
         "detached": lifetime == "detached",
         "devices": [accelerators.devices(bundle) for bundle in bundles],
     }
@@ -164,7 +164,7 @@ def placement_group(
 def _placed_by_labels(selectors):
     from rayshim.resources.strategies import selected
 
-    return all(selected(selector, session.current.settings.get("labels", {})) for selector in selectors or [])
+    return all(selected(selector, session.current.settings.labels) for selector in selectors or [])
 
 
 def remove_placement_group(placement_group: PlacementGroup) -> None:
@@ -217,7 +217,7 @@ def placement_group_table(placement_group: PlacementGroup | None = None) -> dict
 
 def _entry(key, facts, state, history):
     attempts, ready_after, attempt_took = history
-    node = session.current.settings["node"] if state != "PENDING" else ""
+    node = session.current.settings.node if state != "PENDING" else ""
     stage = {
         "PENDING": "NO_RESOURCES" if facts["possible"] and _would_fit(facts["bundles"]) else "INFEASIBLE",
         "MADE": "FINISHED",

@@ -24,7 +24,7 @@ def of(resources):
 
 def chosen(resources, env):
     """The same, or 0 where the program has chosen it: in the driver's environment or in the runtime environment `env`."""
-    said = session.current.settings["threads_set_by_user"] or library_threads.OPENMP in (env.get("env_vars") or {})
+    said = session.current.settings.threads_set_by_user or library_threads.OPENMP in (env.get("env_vars") or {})
     return 0 if said else of(resources)
 
 
@@ -32,7 +32,7 @@ def begin_worker(settings, count, enter):
     """In a worker after its birth: calls `enter()`, which gives it its runtime environment, and gives it `count` threads if nothing
     there has said how many."""
     loaded_with = library_threads.variables()
-    if not settings["threads_set_by_user"]:
+    if not settings.threads_set_by_user:
         os.environ.pop(library_threads.OPENMP, None)
     try:
         enter()
@@ -44,7 +44,7 @@ def begin_worker(settings, count, enter):
 
 def begin_inline(settings, count):
     """Inline placement: an actor, or the tasks together, whose state has its turn, gets `count` threads as its worker would."""
-    if not settings["threads_set_by_user"]:
+    if not settings.threads_set_by_user:
         os.environ[library_threads.OPENMP] = str(count)
     library_threads.follow()
 

@@ -10,7 +10,7 @@ from rayshim.session import places, session
 
 def path():
     """The folder of the running session, the same in each of its processes. RaySystemError: another user could change what is in it."""
-    return _create(session.current.settings["folder"])
+    return _create(session.current.settings.folder)
 
 
 def of_this_process():

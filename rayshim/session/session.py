@@ -75,7 +75,7 @@ class Session:
         driver: reactor's Driver; None in a worker.
         placement: rayshim.placement.interface.Placement, what depends on where actors and tasks run.
         control: sends requests to the supervisor; None where there is none.
-        settings: dict that is the same in every process of the session: placement, namespace, seed, node id, and others.
+        settings: rayshim.session.settings.Settings, the same in the driver and its workers.
         gpus: [(number, share)] that this worker may use. visible_gpus: the list into which the numbers are indices, see rayshim.resources.gpus.
         visible_accelerators: such lists of other accelerators. Who begins the session in this process sets both.
         runtime_env: the runtime environment of this process, which tasks and actors that it starts inherit; in the driver that of the session.
@@ -85,7 +85,7 @@ class Session:
         self.placement = placement
         self.control, self.settings = placement.control, placement.settings
         settings = self.settings
-        self.runtime_env = settings["runtime_env"] if runtime_env is None else runtime_env
+        self.runtime_env = settings.runtime_env if runtime_env is None else runtime_env
         self.broken: Exception | None = None  # the error when the runtime environment was applied to this process
         self.screen: Any = None  # shows the workers' output, in the driver
         self.driver, self.gpus = driver, list(gpus)
@@ -116,7 +116,7 @@ class Session:
 
     @property
     def namespace(self):
-        return self.settings["namespace"]
+        return self.settings.namespace
 
     def next_ordinal(self):
         """The ordinal of the next actor that is created here, which is the same in every run of a program and in every placement. (In arrival order,
@@ -131,7 +131,7 @@ class Session:
                 self.children.pop(self.last_task, None)
                 self.last_task = above
         else:
-            job = self.settings.get("job")
+            job = self.settings.job
             whose = f"driver {job}." if job else ""
             above = whose if self.driver is not None else f"{whose}task worker {_core.slot()}."
         n = self.children[above] = self.children.get(above, -1) + 1
@@ -272,7 +272,7 @@ def begin(session):
     """Makes `session` the session of this process."""
     global current
     current = session
-    ids.set_job(session.settings.get("job", 1))
+    ids.set_job(session.settings.job or 1)
     for tell in after_begin:
         tell()
     return session
@@ -295,7 +295,7 @@ def _forget_after_fork():
     if current is None:
         return
     forgotten, current = current, None
-    forked.remember(forgotten.settings.get("address"))
+    forked.remember(forgotten.settings.address)
     for exported in list(forgotten.exported):
         exported.forget()
 

@@ -154,7 +154,7 @@ def session(request):
 def actors():
     """How many processes actors have that are isolated; packed workers stay for others."""
     now = _core.stats()
-    return now["processes"] - now["pool_idle"] if session_module.current.settings["placement"] == "isolated" else 0
+    return now["processes"] - now["pool_idle"] if session_module.current.settings.placement == "isolated" else 0
 
 
 def leaves_nothing(run, path):

@@ -64,7 +64,7 @@ def id_of_thread():
     if found is None:
         from hashlib import sha256
 
-        text = f"{session.current.settings['node']}/{os.getpid()}/{next(_threads)}"
+        text = f"{session.current.settings.node}/{os.getpid()}/{next(_threads)}"
         found = _of_thread.task_id = TaskID(sha256(text.encode()).digest()[:20] + job_id().binary())
     return found
 

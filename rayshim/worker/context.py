@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from rayshim.calls.handle import ActorHandle
     from rayshim.calls.refs import ObjectRef
     from rayshim.session.ids import JobID
+    from rayshim.session.settings import Settings
 
 
 class RuntimeContext:
@@ -52,7 +53,7 @@ class RuntimeContext:
         return job_id().hex()
 
     def get_node_id(self) -> str:
-        return caller.available("Node ID").settings["node"]
+        return caller.available("Node ID").settings.node
 
     def get_worker_id(self) -> str:
         if caller.available("Worker ID").driver is not None and self._task_id() is None:
@@ -231,14 +232,14 @@ class RuntimeContext:
 
     @property
     def gcs_address(self) -> str:
-        return caller.started().settings.get("address", "local")
+        return caller.started().settings.address or "local"
 
     def get_node_labels(self) -> dict[str, str]:
-        return dict(caller.started().settings["labels"])
+        return dict(caller.started().settings.labels)
 
     def get_session_name(self) -> str:
         """The session's name, "session_<date>_<time>_<driver's pid>"."""
-        return caller.available("Session name").settings["session_name"]
+        return caller.available("Session name").settings.session_name
 
     @property
     def worker(self) -> Worker:
@@ -247,7 +248,7 @@ class RuntimeContext:
 
     def get_temp_dir(self) -> str:
         """The directory for files of sessions: `init(_temp_dir=)`, or RAY_TMPDIR, or "ray" in the system's temporary directory."""
-        return caller.available("Temp directory", AssertionError).settings["temp_dir"]
+        return caller.available("Temp directory", AssertionError).settings.temp_dir
 
     def _number(self):
         s = session.current
@@ -356,9 +357,9 @@ class SerializationContext(Context):
         return SimpleNamespace(total_bytes=_core.Ref.size.__get__(_core.put(value)))
 
 
-def address_info(settings: dict[str, Any]) -> dict[str, Any]:
+def address_info(settings: Settings) -> dict[str, Any]:
     """The addresses of the node of a session with these settings, under Ray's names. What is not there is None, 0 or ""."""
-    address = settings.get("address", "local")
+    address = settings.address or "local"
     return {
         "node_ip_address": get_node_ip_address(),
         "redis_address": None,
@@ -414,7 +415,7 @@ class _Node:
 
     @property
     def cluster_id(self) -> str:
-        return session.current.settings["node"]
+        return session.current.settings.node
 
     def get_session_dir_path(self) -> str:
         """A folder for files of the session; it is made when first asked for, and removed at the end of the session."""

@@ -42,14 +42,14 @@ def create(number, args, kwargs):
     s.placement.prepare(number, facts, cpus(facts))
     if s.broken is not None:
         raise s.broken
-    if s.settings["journal"]:
+    if s.settings.journal:
         from rayshim.journal import journal
 
         facts = {**facts, "restarts": (s.record or facts).get("restarts", 0)}
         journal.before_creation(facts)
     info = info_of(facts)
     side = None
-    if s.settings["journal"] and s.placement.runs_in_parallel:
+    if s.settings.journal and s.placement.runs_in_parallel:
         side = journal.ConcurrentActor(
             facts, info.is_async, has_threads(how, info.is_async)
         )  # before the modules of the actor create locks
@@ -83,7 +83,7 @@ def create(number, args, kwargs):
         # A restarted actor goes on with calls that are run again when some time has passed since they failed.
         time.sleep(max((s.record or facts).get("calls_from", 0.0) - time.monotonic(), 0.0))
     script = (
-        journal.created(facts, handed_on) if s.settings["journal"] else None
+        journal.created(facts, handed_on) if s.settings.journal else None
     )  # tags of its calls in their recorded order
     several = bool(info.is_async or has_threads(how, info.is_async))
     return Instance(methods, handed_on, lanes, _name_in_every_run(facts), several, script)

@@ -4,6 +4,7 @@ import contextlib
 import functools
 import os
 import sys
+from dataclasses import replace
 
 from reactor import _core, codec
 
@@ -32,7 +33,7 @@ def install(settings, role):
     from rayshim.ordering import deadlock, order
     from rayshim.worker import generators
 
-    if settings["alias"]:
+    if settings.alias:
         from rayshim.as_ray import alias
 
         alias.install()
@@ -70,15 +71,20 @@ def install(settings, role):
     if role == "zygote":
         _prepare_zygote()
         global _journal_path, _folder, _place, _driver
-        _folder, _place, _driver = settings["folder"], settings["place"], settings["driver"]
-        journal = settings["journal"]
+        _folder, _place, _driver = settings.folder, settings.place, settings.driver
+        journal = settings.journal
         _journal_path = journal.path if journal and not journal.replayed else None
-        kinds.kind(settings["placement"])
+        kinds.kind(settings.placement)
         if journal:
             from rayshim.journal.threads import know_locks
             from rayshim.worker import journaled_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
 
             know_locks()
+
+
+def changed(settings, changes):
+    """In the zygote: settings with these values (dict) in place of others, for a driver that joins the session and its workers."""
+    return replace(settings, **changes)
 
 
 def prepare():
@@ -120,11 +126,11 @@ def observe(placement):
     """Turns recording and tracing on or off in this process."""
     settings = placement.settings
     _core.set_own_directory(OURS[0])
-    _core.set_recording(settings["recording"])
-    _core.set_tracing(settings["trace"])
-    if settings["seed"] is not None:
+    _core.set_recording(settings.recording)
+    _core.set_tracing(settings.trace)
+    if settings.seed is not None:
         _core.set_hook("task_random", task_random)
-    if settings["journal"]:
+    if settings.journal:
         from rayshim.journal import journal
 
         journal.begin(settings, placement.runs_in_parallel)
@@ -133,14 +139,14 @@ def observe(placement):
 def _environment(settings, record, setting):
     """The runtime environment of a new worker."""
     own = (record or {}).get("env") if record else setting and setting[0]
-    return settings["runtime_env"] if own is None else thawed(own)
+    return settings.runtime_env if own is None else thawed(own)
 
 
 def variables(settings, record, setting):
     """The environment variables that a new worker gets, {name: value, None for none}."""
     from rayshim.environments import applying
 
-    return applying.variables(_environment(settings, record, setting), settings["of_zygote"]["before"])
+    return applying.variables(_environment(settings, record, setting), settings.of_zygote.before)
 
 
 def directories(settings, record, setting):
@@ -157,7 +163,7 @@ def begin(settings, record, own_gpus, setting, variables):
     from rayshim.environments import applying
 
     env = _environment(settings, record, setting)
-    placement = kinds.in_worker(Sender(settings.get("scope")), settings, record)
+    placement = kinds.in_worker(Sender(settings.scope), settings, record)
     placement.begin()
     s = session.Session(placement, None, own_gpus or (), env)
     accelerators.note_visible(s)
@@ -174,8 +180,8 @@ def begin(settings, record, own_gpus, setting, variables):
     interrupts.listen()
     _take_place_among_processes(env.get("env_vars") or {})
     observe(placement)
-    if settings["logging"] is not None:
-        settings["logging"].apply()
+    if settings.logging is not None:
+        settings.logging.apply()
     try:
         num_threads.begin_worker(settings, creation.cpus(record), lambda: applying.enter(env, variables, settings))
     except Exception as error:
@@ -188,7 +194,7 @@ def begin(settings, record, own_gpus, setting, variables):
         s.visible_accelerators = accelerators.visible()
         accelerators.show(record["taken"], s.visible_accelerators)
     s.visible_gpus = gpus.visible()
-    if s.gpus or "GPU" in settings["resources"]:
+    if s.gpus or "GPU" in settings.resources:
         gpus.show(gpus.names(s.gpus, s.visible_gpus))
 
 

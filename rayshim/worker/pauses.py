@@ -5,4 +5,4 @@ from rayshim.session import session
 
 def delay():
     """Seconds between the failure of a call and its next run."""
-    return session.current.settings.get("retry_delay", 0.0)
+    return session.current.settings.retry_delay

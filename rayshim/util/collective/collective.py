@@ -179,7 +179,7 @@ def _key(group_name):
     from rayshim.worker.context import runtime_context
 
     s = session.current
-    return (s and s.settings["node"], s and runtime_context.get_actor_id(), group_name)
+    return (s and s.settings.node, s and runtime_context.get_actor_id(), group_name)
 
 
 def _joining(group_name):

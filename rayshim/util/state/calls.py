@@ -37,7 +37,7 @@ def found() -> list[tuple[TaskState, int]]:
     classes = {**s.actor_classes, **{a["number"]: a["class_name"] for a in state["actors"]}}
     recordings = _core.recordings(_ANSWER_SECONDS)
     running = list(_running(state))
-    if s.settings["trace"]:
+    if s.settings.trace:
         ended = list(_traced(recordings, classes))
     else:
         ended = list(_counted(recordings, classes, {(t.worker_pid, t.name) for t in running}))
@@ -50,7 +50,7 @@ def tell() -> None:
     """Prints, once in a session, which calls and facts a list does not have."""
     global _warned
     s = session.current
-    if _warned is s or s.settings["trace"]:
+    if _warned is s or s.settings.trace:
         return
     _warned = s
     print(

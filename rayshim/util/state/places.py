@@ -57,7 +57,7 @@ def require(address: str | None) -> None:
 
 
 def _own_port():
-    return str(session.current.settings.get("address")).rpartition(":")[2] if session.current else None
+    return str(session.current.settings.address).rpartition(":")[2] if session.current else None
 
 
 def _is_this(facts):

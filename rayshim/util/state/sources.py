@@ -76,7 +76,7 @@ def _actor(f):
 def _env_of(f):
     """The runtime environment of an actor as text, with spaces where it is that of the whole program, as on Ray."""
     own = "env" in f
-    env = thawed(f["env"]) if own else session.current.settings["runtime_env"]
+    env = thawed(f["env"]) if own else session.current.settings.runtime_env
     shown = {name: value for name, value in env.items() if not isinstance(value, bytes)}
     return json.dumps(shown, sort_keys=True, separators=(",", ":") if own else None)
 
@@ -121,7 +121,7 @@ def nodes() -> list[NodeState]:
             state_message=None,
             node_name=get_node_ip_address(),
             resources_total=resources_of_the_node(),
-            labels=session.current.settings["labels"],
+            labels=session.current.settings.labels,
             start_time_ms=_session_start(),
             end_time_ms=0,
         )
@@ -129,7 +129,7 @@ def nodes() -> list[NodeState]:
 
 
 def jobs() -> list[JobState]:
-    driver = session.current.settings["driver"]
+    driver = session.current.settings.driver
     return [
         JobState(
             type=JobType.DRIVER,
@@ -149,7 +149,7 @@ def jobs() -> list[JobState]:
 
 
 def workers() -> list[WorkerState]:
-    found = [("DRIVER", job().ljust(56, "f"), session.current.settings["driver"])]
+    found = [("DRIVER", job().ljust(56, "f"), session.current.settings.driver)]
     found += [("WORKER", worker(w["slot"], w["pid"]), w["pid"]) for w in session.current.placement.state()["workers"]]
     return [
         WorkerState(
@@ -216,7 +216,7 @@ def cluster_events() -> list[StateSchema]:
 
 
 def node() -> str:
-    return session.current.settings["node"]
+    return session.current.settings.node
 
 
 def job() -> str:
@@ -238,7 +238,7 @@ def _session_start():
     """ms since 1970. The name of a session, "session_<date>_<time>_<microseconds>_<pid>", tells when it began."""
     import time
 
-    _, day, clock, micros, _ = session.current.settings["session_name"].split("_")
+    _, day, clock, micros, _ = session.current.settings.session_name.split("_")
     return int(time.mktime(time.strptime(f"{day} {clock}", "%Y-%m-%d %H-%M-%S"))) * 1000 + int(micros) // 1000
 
 

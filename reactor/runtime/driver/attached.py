@@ -144,7 +144,7 @@ class Attached:
             heap, self.facts["slot"], self._socket.fileno(), spill[0] if spill else -1, self.facts["number"]
         )
         forks.stays_with_parent(self)
-        self.control = Sender(self.settings["scope"])
+        self.control = Sender((self.facts["number"],))
         thread = threading.Thread(target=self._read_line, name="reactor-output", daemon=True)
         thread.start()
         self._thread = thread

@@ -31,7 +31,8 @@ class Driver:
         resources: {name: amount}, further resources.
         store_limit: most bytes of all large values together.
         plugin: name of the module with the functions of the higher layer (see reactor.runtime.worker.plugin).
-        settings: dict for the plugin, sent to every worker; picklable.
+        settings: for the plugin, sent to every worker; picklable.
+        seed: from which the random states of workers are made; None: from the operating system.
         preload: modules that the zygote imports before the first fork, as reactor.runtime.spawning.preloading takes them.
         variables: {name: value} of environment variables for workers, unless the program has set them.
         environment: {name: value} of environment variables for workers, whether or not the program has set them.
@@ -67,6 +68,7 @@ class Driver:
         store_limit,
         plugin,
         settings,
+        seed=None,
         preload=(),
         variables=None,
         environment=None,
@@ -89,7 +91,7 @@ class Driver:
         self.resources = {"CPU": cpus, **resources}
         self.store_limit = store_limit
         self.plugin = plugin
-        self.settings = settings
+        self.settings, self.seed = settings, seed
         self.preload = list(preload)
         self.variables = variables or {}
         self.environment = environment or {}
@@ -178,6 +180,7 @@ class Driver:
             "cwd": spawning.current_directory(),
             "plugin": self.plugin,
             "settings": self.settings,
+            "seed": self.seed,
             "preload": self.preload,
             "spilling": self.spilling,
             "memory": self.memory,

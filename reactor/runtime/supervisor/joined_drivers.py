@@ -141,8 +141,17 @@ class Drivers:
     def _config(self, request, number):
         own = self.supervisor.config
         job = number if self.only_guests else number + 1  # the first is that of the session's own driver
-        settings = {**own["settings"], **request["settings"], "job": job, "scope": (number,)}
-        return {**own, "path": request["path"], "cwd": request["cwd"], "settings": settings}
+        try:
+            settings = self.supervisor.plugin.changed(
+                own["settings"], {**request["settings"], "job": job, "scope": (number,)}
+            )
+        except TypeError as error:  # a name that settings do not have
+            raise Refused(f"the settings of this driver cannot be used: {error}") from None
+        return {**own, "path": request["path"], "cwd": request["cwd"], "settings": settings, "scope": (number,)}
+
+    def _in_scope(self, config, scope):
+        settings = self.supervisor.plugin.changed(config["settings"], {"scope": scope})
+        return {**config, "settings": settings, "scope": scope}
 
     def _heard(self, guest, event):
         if event & select.EPOLLOUT:
@@ -277,8 +286,8 @@ class Drivers:
             return self.supervisor.config
         config = self.configs.get(scope[0], self.supervisor.config)
         if facts and facts.get("detached"):
-            return {**config, "settings": {**config["settings"], "scope": (scope[0], facts["number"])}}
-        return config if len(scope) == 1 else {**config, "settings": {**config["settings"], "scope": scope}}
+            return self._in_scope(config, (scope[0], facts["number"]))
+        return config if len(scope) == 1 else self._in_scope(config, scope)
 
     def actor_died(self, facts):
         if facts.get("detached") and facts.get("scope"):

@@ -396,7 +396,7 @@ class Supervisor(Requests, Reaping):
             return None
         self.fork_error = _MANY  # if there is none next time, this is not the reason
         self.tasks_started += facts is None
-        scope = config["settings"].get("scope")
+        scope = config.get("scope")
         w = self.workers[pid] = Worker(slot, pid, actor, setting, set(), scope)
         try:
             w.pipes = self.relay.watch(pipes, label, pid, scope)

@@ -18,7 +18,7 @@ def main(given):
 
     own = descriptors.of_workers = descriptors.OfWorkers(*numbers)
     spawning.inherit(False)
-    if config["settings"].get("scope") and config["cwd"] is not None:
+    if config.get("scope") and config["cwd"] is not None:
         os.chdir(config["cwd"])
     with spawning.existing_directory():
         from reactor import _core, codec

@@ -6,6 +6,8 @@
     directories(settings, facts, setting)  likewise: those with modules that come before all others in the worker
     begin(settings, facts, gpus, setting, variables)  in a worker, after that; variables: what `variables` gave, to be set here; facts: the actor's facts from its creator, None: task
                                   worker; setting: given when the demand of its tasks was registered, None: nothing
+    changed(settings, changes)    in the zygote: settings with these values in place of others, for a driver that has joined the session and its workers: those that it
+                                  has sent, `job`, its number, and `scope`, that of what it starts. TypeError: there are no such settings
     ended()                       in the zygote: the session's other processes have ended
     lost_text(state, value)       in the zygote: the report of a failed call whose result nobody asked for, None: no report
     MORE_RESOURCES                what a user can do to get more resources, as the end of a message
@@ -54,6 +56,10 @@ def install(settings, role):
         ("exit_kind", worker.exit_kind),
     ):
         _core.set_hook(name, hook)
+
+
+def changed(settings, changes):
+    return {**settings, **changes}
 
 
 def prepare():

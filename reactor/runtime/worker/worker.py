@@ -190,16 +190,16 @@ def go_on(slot, facts, gpus, setting, birth, variables, config, plugin, attach):
         if role == "packed":
             _core.begin_packed()
         if role == "task":
-            _core.set_hook("put_off", _put_off(slot, config["settings"].get("scope")))
+            _core.set_hook("put_off", _put_off(slot, config.get("scope")))
         faulthandler.enable()  # shows the Python stack of a crash in native code
         stacks.offer()
-        if config["settings"].get("scope"):  # a driver from outside: the zygote has other paths
+        if config.get("scope"):  # a driver from outside: the zygote has other paths
             sys.path[:] = config["path"]
             if config["cwd"] is not None:
                 os.chdir(config["cwd"])
         if hasattr(threading.main_thread(), "_set_native_id"):
             threading.main_thread()._set_native_id()  # pyright: ignore[reportAttributeAccessIssue]  Python has the zygote's
-        reseed(config["settings"].get("seed"), f"{role} {birth}")
+        reseed(config["seed"], f"{role} {birth}")
         _core.set_hook("exit_kind", exit_kind)
         _core.set_hook("leave", leave)
         _core.set_hook("flush", flush)
