@@ -70,6 +70,23 @@ def check_order(ordering):
     return ordering
 
 
+def seed(given):
+    """The seed of the session, an int or None."""
+    if given is None and (text := os.environ.get("RAYSHIM_SEED")):
+        try:
+            return int(text)
+        except ValueError:
+            raise ValueError(
+                f"the environment variable RAYSHIM_SEED is {text!r}: it must be an integer (at {calling()})"
+            ) from None
+    return given
+
+
+def hash_seed(seed):
+    """{name: value} of the environment variable by which the hashes of str are the same in each run with this seed."""
+    return {} if seed is None else {"PYTHONHASHSEED": str(int(seed) % 2**32)}
+
+
 def budget(patience):
     """The budget for which logical order may block a caller: (seconds, share of the time).
 

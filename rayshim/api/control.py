@@ -5,8 +5,6 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from reactor import _core
-
 from rayshim.calls.generators import ObjectRefGenerator
 from rayshim.calls.handle import ActorHandle, find
 from rayshim.calls.options import check_namespace
@@ -14,7 +12,7 @@ from rayshim.calls.refs import ObjectRef
 from rayshim.errors import forked
 from rayshim.errors.exceptions import ActorHandleNotFoundError
 from rayshim.errors.user_code import at
-from rayshim.session import session
+from rayshim.session import physical, session
 
 
 def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> None:
@@ -36,7 +34,7 @@ def kill(actor: ActorHandle[Any] | type[Any], *, no_restart: bool = True) -> Non
         from rayshim.worker.failures import stale
 
         raise stale("actor handle")
-    _core.count_physical()
+    physical.count("kill()")
     why = "it was killed by `ray.kill`."
 
     def end():

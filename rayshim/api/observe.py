@@ -65,8 +65,8 @@ def get_gpu_ids() -> list[int] | list[str]:
 
 def report() -> Report:
     """A Report of this run so far, over all processes: learned patterns, calls made and calls that followed a pattern, places where the program left
-    a pattern (divergences), results that depend on timing (physical answers), and calls in arrival order. `print` shows it as a table; `to_dict()`
-    returns its values.
+    a pattern (divergences), results that depend on timing (physical answers), calls in arrival order, and whether another run would have the same
+    results (`repeatable`). `print` shows it as a table; `to_dict()` returns its values.
 
     Raises RuntimeError without a session."""
     from rayshim.recording import recorder

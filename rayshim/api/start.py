@@ -140,7 +140,8 @@ def init(
 
         seed: int. Each actor and task draws the same random numbers (`random`, `numpy.random`, `torch`) in every run and placement. Its own
             seed is made from this number and from its place in the program. So do generators that it makes without a seed, such as
-            `numpy.random.default_rng()` or gymnasium's at `reset()`. Default: a random seed.
+            `numpy.random.default_rng()` or gymnasium's at `reset()`. The hashes of strings in workers come from it, too, unless PYTHONHASHSEED is set.
+            Default: a random seed.
         learn_patterns: False: rayshim does not learn the call patterns of the program. Results and speed stay the same; `graph` and
             placement="auto" do not work.
         replay_plans: another name of `learn_patterns`.
@@ -268,7 +269,7 @@ def _start_by_steps(given, undo):
     )
     undo.callback(folder.end, settings.folder, False)
     driver = Driver(
-        variables=num_threads.VARIABLES,
+        variables={**num_threads.VARIABLES, **arguments.hash_seed(seed)},
         environment=variables,
         listening=offer.get("listener"),
         about=offer.get("about"),
@@ -306,7 +307,7 @@ def _journal(given, undo):
     """(the JournalSetting or None, seed, order)"""
     from rayshim.api import arguments
 
-    seed, order = given.seed, arguments.check_order(given.ordering)
+    seed, order = arguments.seed(given.seed), arguments.check_order(given.ordering)
     record, replay = given.record, given.replay
     if not (record or replay):
         record, replay = os.environ.get("RAYSHIM_RECORD"), os.environ.get("RAYSHIM_REPLAY")

@@ -17,7 +17,7 @@ from rayshim.errors.exceptions import GetTimeoutError
 from rayshim.errors.user_code import at
 from rayshim.ordering import delays
 from rayshim.ordering import order as orders
-from rayshim.session import session
+from rayshim.session import physical, session
 from rayshim.session.switches import is_on
 
 if TYPE_CHECKING:
@@ -141,7 +141,7 @@ class _Limit:
         else:
             value = orders.journaled_get(read, refs, self._timeout, late, sys._getframe(beneath))
         if value is late:
-            _core.count_physical()
+            physical.count("get() whose time was up")
             raise GetTimeoutError(
                 f"Get timed out: some object(s) not ready. ({count} asked for, {self._timeout:g} s waited, {at('get')}) Set a "
                 "longer timeout, or call `wait` to get those that are done"
@@ -257,7 +257,7 @@ def wait(
         )
     num_returns = int(num_returns)  # as on Ray, `len(refs) / 2` of three refs is 1
     if timeout is not None:
-        _core.count_physical()
+        physical.count("wait() with a timeout", sys._getframe(1))
     if session.current.settings.journal and all(isinstance(ref, ObjectRef) for ref in refs):
         return orders.journaled_wait(refs, num_returns, timeout, sys._getframe(1))
     try:

@@ -206,6 +206,7 @@ class ActorClass(Generic[T]):
             "group": request.group and (request.group, request.capture),
             "ordinal": s.next_ordinal(),
             "creator": os.getpid(),
+            "created_at": calling(),
             "creating_actor": s.record["number"] if s.record else 0,
             "detached": (options.get("lifetime") or s.settings.lifetime) == "detached",
             "max_restarts": options.get("max_restarts") or 0,
@@ -214,16 +215,18 @@ class ActorClass(Generic[T]):
             "preload": slow_imports(s.settings.zygote_alias),
         }
         if request.demand:
-            facts["created_as"] = f"the actor {self.__qualname__} (created at {calling()})"
+            facts["created_as"] = f"the actor {self.__qualname__} (created at {facts['created_at']})"
         if env != s.settings.runtime_env or s.placement.env_of_call(env):
             facts["env"] = frozen(env)
         if used_modules.may_preload(env):
             facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
+        facts["several"] = several
         link = _core.actor(facts["max_restarts"] != 0, several)
-        facts["number"], facts["offset"] = link.actor, link.offset
+        facts["number"], facts["offset"], facts["tag_hash"] = link.actor, link.offset, link.tag_hash
         if len(s.actor_classes) < _NAMED:
             s.actor_classes[link.actor] = self.__name__
+            s.actor_hashes[link.actor] = link.tag_hash
         handle = ActorHandle(link, info, info_ref)
         call = (((cls_ref, facts, how), *args), kwargs)
         at_once, threads = several or how["streams_window"], num_threads.chosen(resources, env)

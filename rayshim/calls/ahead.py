@@ -28,7 +28,7 @@ class PrefetchedRefs:
                 if found:
                     ref, self._link = _core.next_item(self._link, self._completion, 0)
                 else:
-                    ref, *promise = _core.promise()
+                    ref, *promise = _core.promise(True)
                     self._promised.append(promise)
                 self.refs.append(ref)
             refs = [self.refs[k] for k in range(count)]

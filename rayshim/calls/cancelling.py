@@ -6,7 +6,7 @@ from reactor import _core
 
 from rayshim.errors import forked
 from rayshim.errors.user_code import at
-from rayshim.session import session
+from rayshim.session import physical, session
 
 _CHILDREN_AND_PROCESS = 2  # of `_core.cancel`
 
@@ -19,7 +19,7 @@ def cancel_ref(ref, force, recursive):
             f"No owner found for object. ({at('cancel')}: the ref belongs to {forked.owner('a session that was shut down')}, or was created from an id alone) "
             f"{forked.remedy('')}".rstrip()
         )
-    _core.count_physical()
+    physical.count("cancel()")
     of_actor = ref.kind == _core.METHOD_RESULT
     if of_actor and force:
         raise ValueError(

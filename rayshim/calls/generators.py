@@ -34,6 +34,9 @@ class ObjectRefGenerator(Generic[T_co]):
         self._failure_given = False
         self._ahead = None  # PrefetchedRefs: the refs that _get_next_ref_n has given and that are not taken yet
 
+    def __hash__(self) -> int:
+        return hash(self._generator_ref)  # the same in each run
+
     def __iter__(self) -> ObjectRefGenerator[T_co]:
         return self
 

@@ -269,7 +269,7 @@ class ActorHandle(Generic[T]):
 
     @property
     def _actor_id(self) -> ActorID:
-        return actor_id(self._link.actor)
+        return actor_id(self._link.tag_hash)
 
     @property
     def _ray_actor_id(self) -> ActorID:
@@ -286,7 +286,7 @@ class ActorHandle(Generic[T]):
         return f"Actor({self._info.qualname}, {self._actor_id.hex()})"
 
     def __hash__(self) -> int:
-        return hash(self._link.uid)
+        return hash(self._link.tag_hash)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, ActorHandle) and self._link.uid == other._link.uid

@@ -51,7 +51,7 @@ class ObjectRef(_core.Ref, Operators, Generic[T_co]):
 
     def binary(self) -> bytes:
         """The id, 28 bytes."""
-        return object_bytes(self.uid)
+        return object_bytes(self.tag_hash)
 
     def hex(self) -> str:
         return self.binary().hex()

@@ -128,7 +128,7 @@ def _run(argv, first=None):
         if (reason := _cannot_start(program, is_module, first)) is not None:
             print(f"rayshim: {reason}", file=sys.stderr)
             return 2
-        if pythons:
+        if run.needs_hash_seed(wanted) or pythons:
             run.start_python(pythons, [*options, *argv[len(own) :]])
         run.observe(wanted)
     import os

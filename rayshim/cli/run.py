@@ -20,6 +20,14 @@ def start_python(options, argv):
     os.execv(sys.executable, [sys.executable, *given, *options, "-m", "rayshim", "run", *argv])
 
 
+def needs_hash_seed(wanted):
+    """Whether Python must be started again with the hash seed of `--seed`, which the environment then has."""
+    if wanted.seed is None or "PYTHONHASHSEED" in os.environ:
+        return False
+    os.environ.update(arguments.hash_seed(wanted.seed))
+    return True
+
+
 def parser():
     """The parser of the options of rayshim."""
     made = parsers.Parser(
@@ -74,6 +82,12 @@ def parser():
     )
     again.add_argument(
         "--replay", metavar="PATH", type=_journal, help="repeat the run whose journal is in the directory PATH"
+    )
+    made.add_argument(
+        "--seed",
+        metavar="N",
+        type=int,
+        help="the seed of random numbers and of the hashes of strings (PYTHONHASHSEED), if the program does not pass seed= to `init`",
     )
     made.add_argument(
         "--placement",
@@ -138,8 +152,8 @@ def observe(wanted):
     if wanted.trace:
         os.environ["RAYSHIM_TRACE"] = "1"
     for name in arguments.OWN_OF_SESSION:
-        if value := getattr(wanted, name, None):  # `run` has no option for a seed
-            os.environ[f"RAYSHIM_{name.upper()}"] = value
+        if (value := getattr(wanted, name, None)) not in (None, ""):
+            os.environ[f"RAYSHIM_{name.upper()}"] = str(value)
     reports = {
         "--explain": wanted.explain and _explain,
         "--graph": wanted.graph and (lambda: _draw(*wanted.graph)),

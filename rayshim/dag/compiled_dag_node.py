@@ -26,7 +26,7 @@ from rayshim.errors.exceptions import (
 )
 from rayshim.errors.user_code import at, calling
 from rayshim.experimental.compiled_dag_ref import CompiledDAGFuture, CompiledDAGRef
-from rayshim.session import session
+from rayshim.session import physical, session
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -282,7 +282,7 @@ class CompiledDAG:
         return values[0]
 
     def _timed_out(self, which, seconds):
-        _core.count_physical()
+        physical.count("a compiled graph whose time was up")
         return RayChannelTimeoutError(
             f"If the execution is expected to take a long time, increase RAY_CGRAPH_{which}_timeout which is currently "
             f"{seconds} seconds. Otherwise, this may indicate that the execution is hanging."

@@ -7,6 +7,7 @@ from reactor import _core
 from reactor.recording.patterns import CREATION, Divergence, Operation, Pattern, Recording, Result, Source, Timing
 
 from rayshim.ordering import order
+from rayshim.recording import repeatability
 
 _CALL, _CREATE, _TASK, _PUT = _core.OpKind
 _ENDS = {_core.PatternEnd.GET: "get", _core.PatternEnd.WAIT: "wait", _core.PatternEnd.TASK_END: "end of task"}
@@ -292,7 +293,8 @@ def report(session):
             "pattern_runs": sum(runs),
             "placement": _placement(session),
             "divergences": divergences,
-            "arrivals": order.arrivals(),
+            "arrivals": (arrivals := order.arrivals()),
+            "repeatable": repeatability.found(session, arrivals),
         }
     )
 

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 from reactor.printable import printable
 from reactor.recording.patterns import Divergence
 
+from rayshim.recording.repeatability import Repeatable
+
 if TYPE_CHECKING:
     from reactor.draw.timings import Timings
     from reactor.model.graph import Graph
@@ -47,31 +49,34 @@ class Report:
         placement: the session's placement, and with `init(placement="auto")` why it was chosen; "" if not known.
         arrivals: calls and places of `wait` that ran in arrival order although logical order was asked for, [{"what": str, "times": int}]. An entry about
             calls has "by" and "while", the caller and the unfinished call for which it does not wait any more, and "calls", the called methods.
+        repeatable: {"reasons": [[what, place, times]], "notes": [str]}, see `Repeatable`.
 
     Arguments:
         data: a mapping with some of these keys; a missing count is 0.
     """
 
     def __init__(self, data: Mapping[str, Any]) -> None:
-        unknown = set(data) - {*_COUNTS, "placement", "divergences", "arrivals"}
+        unknown = set(data) - {*_COUNTS, "placement", "divergences", "arrivals", "repeatable"}
         if unknown:
             raise ValueError(
-                f"Report: unknown keys {sorted(unknown)}. The keys are {', '.join(_COUNTS)}, placement, divergences and arrivals"
+                f"Report: unknown keys {sorted(unknown)}. The keys are {', '.join(_COUNTS)}, placement, divergences, arrivals and repeatable"
             )
         self._counts = {name: int(data.get(name, 0)) for name in _COUNTS}
         self.placement: str = data.get("placement", "")
         self.arrivals: tuple[dict[str, Any], ...] = tuple(data.get("arrivals", ()))
+        self.repeatable: Repeatable = Repeatable(**data.get("repeatable", {}))
         listed = data.get("divergences", ())
         self.divergences: tuple[Divergence, ...] = tuple(
             d if isinstance(d, Divergence) else Divergence(**d) for d in listed
         )
 
     def to_dict(self) -> dict[str, Any]:
-        """All counts, `placement`, and `divergences` and `arrivals` as lists of dicts."""
+        """All counts, `placement`, `divergences` and `arrivals` as lists of dicts, and `repeatable` as a dict."""
         return {
             **self._counts,
             "placement": self.placement,
             "arrivals": list(self.arrivals),
+            "repeatable": self.repeatable.to_dict(),
             "divergences": [asdict(divergence) for divergence in self.divergences],
         }
 
@@ -99,6 +104,7 @@ class Report:
         ]
         rows += [("placement", self.placement)] if self.placement else []
         rows += [("in arrival order", f"{arrival['what']}") for arrival in self.arrivals]
+        rows += [("not repeatable", str(reason)) for reason in self.repeatable.reasons]
         width = max(len(name) for name, _ in rows)
         lines = [f"{name.ljust(width)}  {value}" for name, value in rows]
         shown = sorted(self.divergences, key=lambda divergence: -divergence.count)[:_SHOWN]

@@ -22,7 +22,7 @@ def timeline(session, filename=None):
     for slot, data in _core.recordings(ANSWER_SECONDS):
         pid = data["pid"]
         rows = set()
-        for start, end, kind, actor, size, name, uid, failed in data.get("events", ()):
+        for start, end, kind, actor, size, name, tag_hash, failed in data.get("events", ()):
             kind, colour = _KINDS[kind]
             rows.add(actor)
             events.append(
@@ -37,7 +37,7 @@ def timeline(session, filename=None):
                     "args": {
                         "kind": kind,
                         **({"bytes": size} if size else {}),
-                        **({"task_id": task_id(uid).hex()} if uid else {}),
+                        **({"task_id": task_id(tag_hash).hex()} if tag_hash else {}),
                         **({"failed": True} if failed else {}),
                     },
                     "cname": colour,

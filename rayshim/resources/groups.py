@@ -271,7 +271,7 @@ def known(group):
 def _decided(key, reserved, released, is_error):
     """A ref that gets `reserved` or `released`."""
     s = session.ensure()
-    ref, where = _core.request()
+    ref, where = _core.request(True)
     s.placement.when_decided(key, reserved, released, is_error, where)
     return ref
 

@@ -254,9 +254,9 @@ def _digest(parent_task_id, counter, size):
     return blake2b(parent_task_id.binary() + counter.to_bytes(8, "little"), digest_size=size).digest()
 
 
-def actor_id(number: int) -> ActorID:
-    """The ActorID of the actor with that number."""
-    return ActorID(number.to_bytes(12, "little") + b"\x01\x00\x00\x00")
+def actor_id(tag_hash: int) -> ActorID:
+    """The ActorID of the actor whose link has this `tag_hash`."""
+    return ActorID(tag_hash.to_bytes(12, "little") + b"\x01\x00\x00\x00")
 
 
 for _class in (
@@ -275,14 +275,14 @@ for _class in (
 del _class
 
 
-def object_bytes(uid: int) -> bytes:
-    """The 28 bytes of the id of the ref whose object has this number."""
-    return uid.to_bytes(16, "little") + b"\xff" * 4 + b"\x01\x00\x00\x00" + b"\x01\x00\x00\x00"
+def object_bytes(tag_hash: int) -> bytes:
+    """The 28 bytes of the id of the ref with this `tag_hash`."""
+    return tag_hash.to_bytes(16, "little") + b"\xff" * 4 + b"\x01\x00\x00\x00" + b"\x01\x00\x00\x00"
 
 
-def task_id(uid: int) -> TaskID:
-    """The TaskID of the call whose first result has this number."""
-    return TaskID(object_bytes(uid)[:24])
+def task_id(tag_hash: int) -> TaskID:
+    """The TaskID of the call whose first result has this `tag_hash`."""
+    return TaskID(object_bytes(tag_hash)[:24])
 
 
 def worker_id(node: str, slot: int, pid: int) -> str:

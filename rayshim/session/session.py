@@ -98,6 +98,8 @@ class Session:
         self.exported = weakref.WeakSet()  # remote functions that have something of this session to forget at its end
         self.demands = {}
         self.actor_classes = {}  # number of each actor created here (the first thousands) -> its class's name
+        self.physical = {}  # (what, file, line) -> how often, see rayshim.session.physical
+        self.actor_hashes = {}  # and -> its link's tag_hash
         self.groups_made = itertools.count()  # placement groups of this process
         self.children = {}  # what makes actors here (see next_ordinal) -> how many it has made
         self.last_task = None  # the last task among those: of tasks no other is kept

@@ -118,7 +118,7 @@ def make(info, how, constructor, journal=None):
         session.warn_on_blocking_get = True
         _groups[""] = _Loop("", _ASYNC_LIMIT if limit is None else max(1, limit), journal)
         _groups.update((name, _Loop(name, size, journal)) for name, size in groups.items())
-        instance = _groups[""].run(constructor, _core.running_uid())
+        instance = _groups[""].run(constructor, (_core.running_uid(), _core.running_tag_hash()))
     elif has_threads(how, info.is_async):
         turns, threads = journal.turns(functools.partial(_refuse, _groups.values())) if journal else None, Threads
         if turns:
@@ -201,7 +201,7 @@ def cancel(uid, children):
 class _Call:
     def __init__(self, group, function, args, kwargs, completion):
         self.group, self.function, self.args, self.kwargs, self.completion = group, function, args, kwargs, completion
-        self.uid = completion.uid
+        self.uid, self.tag_hash = completion.uid, completion.tag_hash
         self.name = getattr(function, "__name__", "")
         self.retry = getattr(function, "retry", ())
         self.method = getattr(function, "method", function)
@@ -342,13 +342,13 @@ class _Loop:
         self._loop.run_forever()
         leave(SystemExit("the actor's event loop was stopped"))
 
-    def run(self, constructor, number):
-        """Runs `constructor()`, which may give a coroutine, in the loop and returns its result. `number`: of its call."""
+    def run(self, constructor, call_numbers):
+        """Runs `constructor()`, which may give a coroutine, in the loop and returns its result. `call_numbers`: see `constructing`."""
         import asyncio
         import inspect
 
         async def call():
-            constructing.set(number)
+            constructing.set(call_numbers)
             result = constructor()
             return await result if inspect.iscoroutine(result) else result
 

@@ -94,13 +94,15 @@ class RuntimeContext:
         return self._actor_id()
 
     def _actor_id(self):
-        number = self._number()
-        return actor_id(number) if number else None
+        s = session.current
+        number = s.placement.actor_here() if s else 0
+        facts = s.placement.facts(number) if s and number else None
+        return actor_id(facts["tag_hash"]) if facts else None
 
     def _task_id(self) -> TaskID | None:
-        uid = running.uid()
-        if uid:
-            return task_id(uid)
+        tag_hash = running.tag_hash()
+        if tag_hash:
+            return task_id(tag_hash)
         return caller.id_of_thread() if session.in_worker() else None
 
     def get_task_name(self) -> str | None:
@@ -134,10 +136,8 @@ class RuntimeContext:
 
     def get_actor_id(self) -> str | None:
         """The id of the actor; None outside of actors."""
-        number = self._number()
-        if not number:
-            return None
-        return actor_id(number).hex()
+        found = self._actor_id()
+        return found and found.hex()
 
     def get_actor_name(self) -> str | None:
         caller.warn_in_driver("get_actor_name()")
@@ -249,10 +249,6 @@ class RuntimeContext:
     def get_temp_dir(self) -> str:
         """The directory for files of sessions: `init(_temp_dir=)`, or RAY_TMPDIR, or "ray" in the system's temporary directory."""
         return caller.available("Temp directory", AssertionError).settings.temp_dir
-
-    def _number(self):
-        s = session.current
-        return s.placement.actor_here() if s else 0
 
     def _facts(self):
         return session.current and session.current.record

@@ -143,7 +143,7 @@ def _name_of(what, error):
         who = _unfinished_instance(error, facts)
     else:
         who = _repr(instance, facts)
-    return f"{facts['class_name']}.{method}", who, actor_id(number).hex()
+    return f"{facts['class_name']}.{method}", who, actor_id(facts["tag_hash"]).hex()
 
 
 def _repr(instance, facts):

@@ -16,9 +16,9 @@ def gather(values, function):
     refs = []
     try:
         for value in values:
-            refs.append(_core.put(value))
+            refs.append(_core.put(value, True))
     except Exception as error:
-        ref, offset = _core.request()
+        ref, offset = _core.request(True)
         _core.reply(offset, failure(error, function, False), True)
         refs.append(ref)
     return DynamicObjectRefGenerator(refs)

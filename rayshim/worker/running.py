@@ -6,8 +6,8 @@ from reactor import _core
 
 from rayshim.errors.user_code import is_users
 
-# The number of the constructor's call, in the loop in which an async actor is made, and in the tasks that it starts there.
-constructing = ContextVar("constructing", default=0)
+# (number of the constructor's call, its tag_hash), in the loop in which an async actor is made, and in the tasks that it starts there.
+constructing = ContextVar("constructing", default=(0, 0))
 
 
 def running_function():
@@ -15,7 +15,7 @@ def running_function():
     call = handed_on()
     if call:
         return call.function
-    if constructing.get():
+    if constructing.get()[0]:
         return object.__init__
     if not uid():
         return None
@@ -25,7 +25,13 @@ def running_function():
 def uid():
     """The number of the call that this thread or coroutine runs; 0 for none, as in a thread that the program's own code has started."""
     call = handed_on()
-    return call.uid if call else constructing.get() or (_core.running_uid() if _core.runs_here() else 0)
+    return call.uid if call else constructing.get()[0] or (_core.running_uid() if _core.runs_here() else 0)
+
+
+def tag_hash():
+    """As `uid`, but the same in each run: `tag_hash` of the call's first result."""
+    call = handed_on()
+    return call.tag_hash if call else constructing.get()[1] or (_core.running_tag_hash() if _core.runs_here() else 0)
 
 
 def plain(function):

@@ -43,7 +43,12 @@ def found() -> list[tuple[TaskState, int]]:
         ended = list(_counted(recordings, classes, {(t.worker_pid, t.name) for t in running}))
     listed = {t.actor_id for t in (*running, *(t for t, _ in ended)) if t.type == "ACTOR_CREATION_TASK"}
     single = (*running, *_queued(recordings), *(t for t in _constructors(state) if t.actor_id not in listed))
-    return [*((t, 1) for t in single), *ended]
+    ids: dict[Any, str] = {number: actor_id(tag_hash).hex() for number, tag_hash in s.actor_hashes.items()}
+    ids.update((a["number"], actor_id(a["tag_hash"]).hex()) for a in state["actors"])
+    records = [*((t, 1) for t in single), *ended]
+    for task, _ in records:
+        task.actor_id = ids.get(task.actor_id)
+    return records
 
 
 def tell() -> None:
@@ -70,7 +75,7 @@ def _task(number: int, name: str, state: str, pid: int | None, **more: Any) -> T
             "name": name,
             "state": state,
             "job_id": job(),
-            "actor_id": actor_id(number).hex() if number else None,
+            "actor_id": number or None,  # `found` replaces it
             "type": "ACTOR_CREATION_TASK" if number and creates else "ACTOR_TASK" if number else "NORMAL_TASK",
             "func_or_class_name": name,
             "parent_task_id": "",
@@ -138,8 +143,8 @@ def _queued(recordings) -> Iterator[TaskState]:
         for operation in data.get("operations", ()):
             if operation["kind"] == _core.OpKind.TASK:
                 names[operation["target"]] = operation["name"]
-    for uid, function in _core.queued_tasks():
-        yield _task(0, names.get(function, ""), "PENDING_NODE_ASSIGNMENT", None, task_id=task_id(uid).hex())
+    for tag_hash, function in _core.queued_tasks():
+        yield _task(0, names.get(function, ""), "PENDING_NODE_ASSIGNMENT", None, task_id=task_id(tag_hash).hex())
 
 
 def _named(number, name, classes):
@@ -161,13 +166,13 @@ def _counted(recordings, classes, running) -> Iterator[tuple[TaskState, int]]:
 def _traced(recordings, classes) -> Iterator[tuple[TaskState, int]]:
     since_1970 = time.time() * 1e3 - time.monotonic() * 1e3
     for slot, data in recordings:
-        for start, end, _kind, number, _size, name, uid, failed in data.get("events", ()):
-            if uid:
+        for start, end, _kind, number, _size, name, tag_hash, failed in data.get("events", ()):
+            if tag_hash:
                 times = {
                     "creation_time_ms": None,
                     "start_time_ms": int(start / 1e6 + since_1970),
                     "end_time_ms": int(end / 1e6 + since_1970),
                 }
                 state = "FAILED" if failed else "FINISHED"
-                place = {"slot": slot if slot >= 0 else None, "task_id": task_id(uid).hex()}
+                place = {"slot": slot if slot >= 0 else None, "task_id": task_id(tag_hash).hex()}
                 yield _task(number, _named(number, name or "?", classes), state, data["pid"], **place, **times), 1

@@ -50,7 +50,7 @@ def _state(f):
 
 def _actor(f):
     demand = bundles.plain({k: v / _core.UNIT for k, v in f["demand"].items()})
-    hex_id = actor_id(f["number"]).hex()
+    hex_id = actor_id(f["tag_hash"]).hex()
     return ActorState(
         actor_id=hex_id,
         class_name=f["class_name"],

@@ -9,7 +9,9 @@ namespace {
 
 nb::object actor(bool restarts, bool physical) {
   need_ctx();
-  return steal(new_link(new_actor(ctx->local, restarts, physical), false));
+  Object* o = new_actor(ctx->local, restarts, physical);
+  if (uint64_t hash = ctx->hash_made(Made::Actor)) set_tag_hash(o, hash);
+  return steal(new_link(o, false));
 }
 
 // Anybody may come by a handle of the actor: it was given a name (`named`), or was pickled outside of any call.

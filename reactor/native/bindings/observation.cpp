@@ -148,7 +148,7 @@ uint64_t digest() {
   return sums[kCounters - 1];
 }
 
-// [(uid of its first result, uid of its function)] of the tasks that no worker has taken; without those that lack an argument.
+// [(tag_hash of its first result, uid of its function)] of the tasks that no worker has taken; without those that lack an argument.
 // A task that its producer may hand to a worker at any moment is read whole and counts only if it still lies in the queue afterwards.
 nb::list queued_tasks() {
   need_ctx();
@@ -169,10 +169,10 @@ nb::list queued_tasks() {
         const Off result = std::atomic_ref(m->result).load(memory_order_relaxed);
         const Off function = std::atomic_ref(m->function).load(memory_order_relaxed);
         if (!lies_in_heap(result) || !lies_in_heap(function)) continue;
-        const uint64_t uid = std::atomic_ref(h->at<Object>(result)->uid).load(memory_order_relaxed);
+        const uint64_t tag_hash = std::atomic_ref(h->at<Object>(result)->tag_hash).load(memory_order_relaxed);
         const uint64_t of = std::atomic_ref(h->at<Object>(function)->uid).load(memory_order_relaxed);
         std::atomic_thread_fence(memory_order_acquire);
-        if (slot.load(memory_order_relaxed) == task) out.append(nb::make_tuple(uid, of));
+        if (slot.load(memory_order_relaxed) == task) out.append(nb::make_tuple(tag_hash, of));
       }
       const Off next = r->next.load(memory_order_acquire);
       r = next ? h->at<TaskRing>(next) : nullptr;
@@ -199,6 +199,10 @@ void bind_observation(nb::module_& m) {
   m.def("count_physical", [] {
     need_ctx();
     ctx->proc->physical.fetch_add(1);
+  });
+  m.def("issuer_changes", [] {
+    need_ctx();
+    return nb::make_tuple(ctx->issuer_changes, ctx->issuer_place);
   });
   m.def("slot_of", &slot_of, nb::arg("runner"));
   add_wait_types(m);

@@ -204,7 +204,9 @@ void bind_resources(nb::module_& m) {
       },
       nb::arg("demand"), nb::call_guard<Using>());
   m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
-  m.def("task_before", [](uint64_t uid) { return task_before(ctx->heap, uid); }, nb::arg("uid"), nb::call_guard<Using>());
+  m.def(
+      "task_before", [](uint64_t actor) { return task_before(ctx->heap, ctx->heap->at<Object>(actor)); }, nb::arg("actor"),
+      nb::call_guard<Using>());
   m.def("fail_tasks", &fail_waiting_tasks, nb::arg("reason"), nb::arg("demand") = -1, nb::arg("setting") = 0);
 }
 

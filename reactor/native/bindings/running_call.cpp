@@ -275,6 +275,9 @@ void bind_running_call(nb::module_& m) {
   });
   m.def("receiving_actor", [] { return ctx ? ctx->receiving_actor : 0; });  // whose message is read, or run; 0: a task's
   m.def("running_uid", [] { return ctx ? ctx->call->uid : 0; });      // of the call that runs; 0: none does
+  // See Ref.tag_hash; 0: none runs.
+  m.def("running_tag_hash",
+        []() -> uint64_t { return ctx && ctx->call->uid ? ctx->heap->at<Object>(ctx->call->results[0])->tag_hash : 0; });
   m.def("running_actor", [] { return ctx ? ctx->call->actor : 0; });  // whose call it is; 0: it is a task, or none runs
   // Whether the running call runs in the calling thread, which the program's own code may have started.
   m.def("runs_here", [] { return ctx && ctx->placement->runs_in_thread(); });

@@ -5,7 +5,7 @@
 namespace reactor {
 namespace {
 
-nb::object put(nb::object value) { return steal(put_value(value.ptr(), Exempt::Small)); }
+nb::object put(nb::object value, bool users) { return steal(put_value(value.ptr(), Exempt::Small, false, users)); }
 
 nb::object put_from(nb::list holder) {
   if (holder.size() != 1) throw nb::type_error("put_given takes a list of one value");
@@ -25,13 +25,21 @@ nb::object put_code(nb::object value) {
 }
 
 nb::object put_recorded(nb::object value, bool must_fit) {
-  return steal(put_value(value.ptr(), must_fit ? Exempt::None : Exempt::Small, true));
+  return steal(put_value(value.ptr(), must_fit ? Exempt::None : Exempt::Small, true, true));
+}
+
+// `users`: the user gets the ref, as in put_value.
+Object* new_promised(bool users) {
+  need_ctx();
+  const uint64_t tag_hash = users ? ctx->hash_made(Made::Put) : 0;
+  Object* o = new_object(ctx->local, 2);
+  if (tag_hash) set_tag_hash(o, tag_hash);
+  return o;
 }
 
 // A ref whose result someone else gives: (ref, offset). The giver calls reply(offset, value).
-nb::object request() {
-  need_ctx();
-  Object* o = new_object(ctx->local, 2);
+nb::object request(bool users) {
+  Object* o = new_promised(users);
   nb::object ref = steal(new_ref(o, false));
   return nb::make_tuple(ref, ctx->heap->off(o));
 }
@@ -51,9 +59,8 @@ void reply(uint64_t off, nb::object value, bool error) {
 
 // A ref whose result this process gives: (ref, offset, note). It calls fulfil(offset, note, value). If it ends before, the ref fails.
 // `error`: the value is the stored form of an exception.
-nb::object promise() {
-  need_ctx();
-  Object* o = new_object(ctx->local, 2);
+nb::object promise(bool users) {
+  Object* o = new_promised(users);
   const Off off = ctx->heap->off(o);
   const uint32_t note = ctx->local.hold_list.add(off, Entry::Run);
   nb::object ref = steal(new_ref(o, false));
@@ -108,13 +115,13 @@ int export_ref(nb::handle h) {
 }
 
 // A ref of class `cls` to an object that nobody has: what an id alone is good for.
-nb::object bare_ref(nb::handle cls, uint64_t uid) {
+nb::object bare_ref(nb::handle cls, uint64_t hash) {
   if (!PyType_Check(cls.ptr()) || !PyType_IsSubtype(reinterpret_cast<PyTypeObject*>(cls.ptr()), RefType))
     throw nb::type_error("bare_ref takes a subclass of Ref");
   auto* type = reinterpret_cast<PyTypeObject*>(cls.ptr());
   PyObject* ref = type->tp_alloc(type, 0);
   if (!ref) throw nb::python_error();
-  reinterpret_cast<PyRef*>(ref)->uid = uid;  // all else is 0: an epoch that no run has
+  reinterpret_cast<PyRef*>(ref)->uid = reinterpret_cast<PyRef*>(ref)->tag_hash = hash;  // all else is 0: an epoch that no run has
   return steal(ref);
 }
 
@@ -152,12 +159,12 @@ bool is_held(uint64_t off, uint64_t uid) {
 void bind_values(nb::module_& m) {
   m.def("set_ref_class", &set_ref_class);
   m.def("let_bytearrays_arrive_as_bytes", [] { arrives_as_bytes = true; });
-  m.def("put", &put, nb::arg("value").none());
+  m.def("put", &put, nb::arg("value").none(), nb::arg("users") = false);
   m.def("put_given", &put_from, nb::arg("holder"));
   m.def("put_code", &put_code, nb::arg("value").none());
   m.def("put_recorded", &put_recorded, nb::arg("value").none(), nb::arg("must_fit") = false);
-  m.def("request", &request, nb::call_guard<Using>());
-  m.def("promise", &promise, nb::call_guard<Using>());
+  m.def("request", &request, nb::arg("users") = false, nb::call_guard<Using>());
+  m.def("promise", &promise, nb::arg("users") = false, nb::call_guard<Using>());
   m.def("fulfil", &fulfil, nb::arg("offset"), nb::arg("note"), nb::arg("value").none(), nb::arg("error") = false, nb::call_guard<Using>());
   m.def("reply", &reply, nb::arg("offset"), nb::arg("value").none(), nb::arg("error") = false, nb::call_guard<Using>());
   m.def("link_at", &link_at, nb::arg("offset"), nb::arg("take"), nb::arg("weak") = false, nb::call_guard<Using>());
@@ -168,7 +175,7 @@ void bind_values(nb::module_& m) {
   m.def("drop", [](uint64_t off) { drop_hold(ctx->local, ctx->heap->at<Object>(off)); }, nb::arg("offset"), nb::call_guard<Using>());
   m.def("export_ref", &export_ref, nb::arg("ref"), nb::call_guard<Using>());
   m.def("import_ref", &import_ref, nb::arg("index"));
-  m.def("bare_ref", &bare_ref, nb::arg("cls"), nb::arg("uid"));
+  m.def("bare_ref", &bare_ref, nb::arg("cls"), nb::arg("hash"));
 }
 
 }  // namespace reactor

@@ -40,7 +40,8 @@ struct Fresh {
   uint32_t note = kNoEntry;  // the hold list's entry of it, if it has one; whoever keeps it takes that, too
   const uint32_t epoch_ = epoch;
 };
-PyObject* put_value(PyObject* value, Exempt exempt, bool recorded = false);  // recorded: it is an operation of the user's
+// recorded: as an operation of the user's. users: the user gets the ref, which is named by the tag (objects/tag_hash.h).
+PyObject* put_value(PyObject* value, Exempt exempt, bool recorded = false, bool users = false);
 PyObject* put_given(Owned value);  // the caller is through with it: an array that nobody else has is stored where it lies
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked = false);
 bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended);

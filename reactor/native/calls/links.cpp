@@ -32,6 +32,7 @@ PyObject* link_proc(PyObject* self, void*) {
 }
 PyObject* link_actor(PyObject* self, void*) { return PyLong_FromUnsignedLong(reinterpret_cast<PyLink*>(self)->actor); }
 PyObject* link_uid(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<PyLink*>(self)->uid); }
+PyObject* link_tag_hash(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<PyLink*>(self)->tag_hash); }
 PyObject* link_stale(PyObject* self, void*) { return PyBool_FromLong(!ctx || reinterpret_cast<PyLink*>(self)->epoch != epoch); }
 PyObject* link_offset(PyObject* self, void*) {
   auto* l = reinterpret_cast<PyLink*>(self);
@@ -63,6 +64,7 @@ PyGetSetDef link_getset[] = {{"weak", link_weak, nullptr, "whether it does not k
                              {"proc", link_proc, nullptr, "slot of the serving process, -1 before it started", nullptr},
                              {"actor", link_actor, nullptr, "number of the actor, unique within the run", nullptr},
                              {"uid", link_uid, nullptr, "number of the actor's object", nullptr},
+                             {"tag_hash", link_tag_hash, nullptr, "hash of the tag of its creation, the same in each run", nullptr},
                              {"stale", link_stale, nullptr, "whether the actor is of a run that has ended", nullptr},
                              {"offset", link_offset, nullptr, "where the actor's object lies in the shared heap", nullptr},
                              {nullptr, nullptr, nullptr, nullptr, nullptr}};
@@ -108,6 +110,7 @@ PyObject* new_link(Object* o, bool take, bool weak) {
   l->object = o;
   l->inbox = ctx->heap->at<Inbox>(body.inbox);
   l->uid = o->uid;
+  l->tag_hash = o->tag_hash;
   l->actor = body.actor;
   l->epoch = epoch;
   l->weak = weak;

@@ -1,4 +1,5 @@
 #include "calls/outgoing.h"
+#include "record/site.h"
 #include "store/spill.h"
 
 namespace reactor {
@@ -22,11 +23,24 @@ void Outgoing::give_up() {
   }
 }
 
+void Outgoing::note_thread(unsigned long thread) {
+  if (std::exchange(ctx->issuer, thread) == 0 || ++ctx->issuer_changes > 1) return;
+  PyCodeObject* code;
+  int at;
+  reactor_call_site(&code, &at);
+  if (!code) return;
+  const Owned place(PyUnicode_FromFormat("%U:%d", code->co_filename, reactor_site_line(code, at)));
+  const char* text = place ? PyUnicode_AsUTF8(place.get()) : nullptr;
+  if (text) ctx->issuer_place = text;
+  else PyErr_Clear();
+}
+
 void Outgoing::make_joined(uint16_t kind, uint32_t actor) {
   JoinedResult* last = nullptr;
   for (; created < results.size(); ++created) {
     JoinedResult* o = new_joined(ctx->local, 2, kind, created ? results[0] : nullptr);
     memcpy(o->body, &actor, sizeof actor);
+    if (tag_hash) set_tag_hash(o, hash_of_made(tag_hash, Made::Result, created));
     if (last) last->next = ctx->heap->off(o);
     results[created] = last = o;
   }
@@ -167,6 +181,7 @@ bool take_given_tag() {
   Owned tag = hooks.call_tag();
   if (tag && tag.get() != Py_None) {
     ctx->here.depth = 0;
+    ctx->hash_of_here = 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(tag.get()); ++i) {
       const uint64_t n = PyLong_AsUnsignedLongLong(PyTuple_GET_ITEM(tag.get(), i));
       if (i == 0) ctx->here.root = n;

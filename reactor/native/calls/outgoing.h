@@ -55,6 +55,7 @@ struct Outgoing {
   uint64_t root = 0;      // its tag: root, then that of the running call, then `number` unless it is the driver's (order.h)
   uint64_t number = 0;
   uint32_t depth_of_tag = 0;
+  uint64_t tag_hash = 0;  // of that tag; 0: none
   std::optional<Tag> of_caller;  // where others may begin a call while this one is made: the running call's, now
 
   // Finds the operation in the recording.
@@ -84,14 +85,18 @@ struct Outgoing {
     ++ctx->issued;
     if (ctx->level == 0 && ctx->is_driver) {
       root = ctx->roots + ctx->issued;
+      if (const unsigned long thread = PyThread_get_thread_ident(); thread != ctx->issuer) note_thread(thread);
+      tag_hash = hash_of({root, nullptr, 0});
       return;
     }
     root = ctx->here.root;
     number = ctx->issued;
     depth_of_tag = extended_depth(ctx->here, number);
+    if (root) tag_hash = hash_of_next(ctx->here, ctx->hash_here(), number);
     // Where others may begin a call before the tag is written, it is that of the call that runs now.
     if (ctx->placement->at_once || ctx->deferred_open.load(std::memory_order_relaxed)) of_caller.emplace().assign(ctx->here);
   }
+  static void note_thread(unsigned long thread);
   void write_tail(uint32_t* to) const {
     if (depth_of_tag) extend(of_caller ? *of_caller : ctx->here, number, to);
   }
@@ -144,6 +149,7 @@ struct Outgoing {
     if (wanted == 0) kind |= kSeen;  // nobody wants to know
     results[0] = new_object(ctx->local, wanted == 0 ? 1 : 2, kind);
     memcpy(results[0]->body, &actor, sizeof actor);
+    if (tag_hash) set_tag_hash(results[0], hash_of_made(tag_hash, Made::Result, 0));
     created = 1;
     if (wanted != kStreamResult) return;
     results[1] = new_stream_link({0, spec.window, spec.per_yield}, 2);

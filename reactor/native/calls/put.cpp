@@ -4,7 +4,7 @@
 #include "record/recorded.h"
 
 namespace reactor {
-PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
+PyObject* put_value(PyObject* value, Exempt exempt, bool recorded, bool users) {
   if (!ctx || ctx->closing) return stale_error("runtime");
   Inside inside;
   Recorded put;
@@ -14,6 +14,7 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
     if (put.begin()) put.look_up();
   }
   const uint32_t mine = epoch;
+  const uint64_t tag_hash = users ? ctx->hash_made(Made::Put) : 0;
   ToStore stored(value);
   if (!(value = stored.get())) return nullptr;
   if (epoch != mine) return stale_error("runtime");  // pickling it has ended the run
@@ -38,6 +39,7 @@ PyObject* put_value(PyObject* value, Exempt exempt, bool recorded) {
       note->layout = e->layout(1);
     }
   }
+  if (tag_hash) set_tag_hash(o, tag_hash);
   complete(ctx->local, o, stored.state());
   PyObject* ref = new_ref(o, false, hold);
   put.mark(ref);

@@ -111,6 +111,7 @@ bool Stream::publish(PyObject* value) {
     return false;
   }
   Object* v = new_joined(ctx->local, 1, kValueObject, object_at(results_[0]));
+  set_tag_hash(v, hash_of_made(object_at(results_[0])->tag_hash, Made::Yielded, at_.index));
   Off v_off = ctx->heap->off(v);
   uint32_t v_note = ctx->local.hold_list.add(v_off, Entry::Hold);
   if (value) {

@@ -100,6 +100,7 @@ class Heap {
     hdr->pages_at = align_up(kHeaderPages * kPage + tables, kPage);
     hdr->pages = uint32_t((capacity - hdr->pages_at) / kPage);
     hdr->next_uid.store(1);
+    hdr->next_actor.store(1);
     hdr->magic = kMagic;
     h->locate();
     return h;

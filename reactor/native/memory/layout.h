@@ -257,6 +257,7 @@ struct Header {
   atomic<uint32_t> settings;  // the highest Demand::setting there is
   atomic<uint32_t> actors_waiting;  // actors that wait for resources
   atomic<uint64_t> next_uid;
+  atomic<uint32_t> next_actor;  // number
   atomic<uint32_t> recording_round;  // raised to ask every process for its recording
   atomic<uint32_t> collect_round;  // and for a garbage collection (garbage.h)
   atomic<uint64_t> collect_asked;  // ns, when that was last asked; 0: never
@@ -322,7 +323,8 @@ struct alignas(64) Object {
     uint64_t size;  // of the value, once the object is done
     Off next_fallen;  // when nobody holds the object any more: the next one of Proc::fallen (falling.h)
   };
-  uint8_t body[80];  // while it is pending: number of the actor whose call makes it, uint32_t; 0 for none
+  uint8_t body[72];  // while it is pending: number of the actor whose call makes it, uint32_t; 0 for none
+  uint64_t tag_hash;  // of the operation that made it, the same in each run; from `uid` where that has no tag (tag.h)
 };
 static_assert(sizeof(Object) == 128);
 

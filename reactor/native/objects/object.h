@@ -26,6 +26,7 @@
 #include "sync/bell.h"
 #include "sync/countdown.h"
 #include "memory/hold_list.h"
+#include "objects/tag_hash.h"
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
@@ -89,11 +90,16 @@ struct Local {
   }
 };
 
+// Before anybody else knows the object; who looks at memory that may be another's by now reads it, too.
+inline void set_tag_hash(Object* o, uint64_t hash) { std::atomic_ref(o->tag_hash).store(hash, memory_order_relaxed); }
+
 inline void init_object(Local& l, Object* o, int32_t holds, uint16_t kind) {
   o->wait.store(0, memory_order_relaxed);
   o->state.store(State::Pending, memory_order_relaxed);
   o->holds.store(holds, memory_order_relaxed);
-  std::atomic_ref(o->uid).store(l.uid(), memory_order_release);
+  const uint64_t uid = l.uid();
+  std::atomic_ref(o->uid).store(uid, memory_order_release);
+  set_tag_hash(o, hash_on(0, uid));
   o->kind = kind;
   o->cancellation.store(Cancellation::None, memory_order_relaxed);
   o->runner.store(kNoProc, memory_order_relaxed);

@@ -1,7 +1,7 @@
 // The tags of calls. A call's tag is its caller's tag, extended by the number of the call among its caller's: the driver's calls are (1), (2),
 // ...; the third call made inside (2) is (2, 3). Their order is that of the serial run (order.h).
 #pragma once
-#include <cstdint>
+#include "objects/tag_hash.h"
 
 namespace reactor {
 
@@ -74,6 +74,20 @@ inline void extend(TagView caller, uint64_t number, uint32_t* to) {
     number &= kLowBits;
   }
   *to = uint32_t(number);
+}
+
+// The same in each run (objects/tag_hash.h).
+inline uint64_t hash_of(TagView t) {
+  uint64_t h = hash_on(0x74616773, t.root);
+  for (uint32_t i = 0; i < t.depth; ++i) h = hash_on(h, t.tail[i]);
+  return h;
+}
+// The hash of the tag of call `number` of the call tagged `caller`, whose hash is `of_caller`.
+inline uint64_t hash_of_next(TagView caller, uint64_t of_caller, uint64_t number) {
+  if (caller.depth < kMaxTag && words_of(number) == 1) return hash_on(of_caller, number);
+  uint32_t tail[kMaxTag];
+  extend(caller, number, tail);
+  return hash_of({caller.root, tail, extended_depth(caller, number)});
 }
 
 // x is before t and not its ancestor, for sure.

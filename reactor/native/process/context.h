@@ -115,8 +115,22 @@ struct Context {
   const bool tagged = logical || journaling || !placement->sends_calls();
   uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
   Tag here;                               // of the running call; the driver has none
+  uint64_t hash_of_here = 0;              // 0: not known yet
   uint64_t issued = 0;                    // calls that the running call, or the driver, has made
+  uint64_t made = 0;                      // values that it has put, and actors
   const bool is_driver = proc->kind == ProcKind::Driver;
+  // The hash of the running call's tag.
+  uint64_t hash_here() { return hash_of_here ? hash_of_here : hash_of_here = hash_of(here); }
+  // For Object::tag_hash of what the running call, or the driver, makes next by another operation than a call; 0: that has no tag, as in a thread of a
+  // worker that outlives its call.
+  uint64_t hash_made(Made what) {
+    if (!tagged || (here.root == 0 && !is_driver)) return 0;
+    return hash_of_made(level == 0 && is_driver ? roots : hash_here(), what, ++made);
+  }
+  // Calls that the driver makes in several threads have no order that each run repeats.
+  unsigned long issuer = 0;               // the thread of its last call
+  uint64_t issuer_changes = 0;
+  std::string issuer_place;               // "file:line" of the first call that was in another thread than the one before
   uint64_t roots = 0;                     // of a driver's own calls: those after this number (order.h)
   uint32_t holding = 0;                   // see hold_back
   uint32_t receiving_actor = 0;           // the actor whose message is run or decoded

@@ -16,7 +16,7 @@ struct Event {
   uint32_t actor;
   uint64_t bytes;
   Owned name;          // a str; of a call
-  uint64_t uid;        // of its first result; 0 for what is no call
+  uint64_t tag_hash;   // of its first result; 0 for what is no call
   bool failed;         // it ended with an error
 };
 
@@ -33,12 +33,12 @@ struct Timeline {
     Owned name(callable ? PyObject_GetAttrString(callable, "__name__") : kind < Span::Wait ? PyUnicode_FromString("__init__") : nullptr);
     if (callable && !name) PyErr_Clear();  // of a wait the error is the caller's
     const bool failed = result && result->state.load(memory_order_relaxed) == State::Error;
-    events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name), result ? result->uid : 0, failed});
+    events.push_back({start_ns, end_ns, kind, actor, bytes, std::move(name), result ? result->tag_hash : 0, failed});
   }
   // A call that was timed, where not all are kept. The clock has been read already, and the name is that of the note.
   void keep_timed(uint64_t begun, uint64_t ended, uint32_t actor, const Owned& name, const Object* result) {
     const bool failed = result->state.load(memory_order_relaxed) == State::Error;
-    Event e{begun, ended, Span::Call, actor, 0, name ? Owned::share(name.get()) : Owned(), result->uid, failed};
+    Event e{begun, ended, Span::Call, actor, 0, name ? Owned::share(name.get()) : Owned(), result->tag_hash, failed};
     if (events.size() < kLatestEvents) events.push_back(std::move(e));
     else events[latest % kLatestEvents] = std::move(e);
     ++latest;

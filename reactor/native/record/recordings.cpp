@@ -30,7 +30,7 @@ PyObject* collected() {
   };
   for (auto& e : ctx->timeline.events) {
     Owned t(Py_BuildValue("(KKIIKOKO)", ns(e.start_ns), ns(e.end_ns), unsigned(e.kind), e.actor, e.bytes, e.name ? e.name.get() : Py_None,
-                          e.uid, e.failed ? Py_True : Py_False));
+                          e.tag_hash, e.failed ? Py_True : Py_False));
     if (t && events) PyList_Append(events.get(), t.get());
   }
   if (events) PyDict_SetItemString(data.get(), "events", events.get());

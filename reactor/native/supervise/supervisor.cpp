@@ -79,8 +79,8 @@ Object* new_actor(Local& l, bool restarts, bool physical) {
   in->order.store(physical ? uint32_t(kPhysical) : 0);
   in->restarts = restarts;
   Object* o = new_object(l, 1, kActorObject);
-  in->actor = uint32_t(o->uid);
-  ActorBody body{off, uint32_t(o->uid), 0};
+  in->actor = l.heap->header->next_actor.fetch_add(1, memory_order_relaxed);
+  ActorBody body{off, in->actor, 0};
   memcpy(o->body, &body, sizeof body);
   return o;
 }
@@ -209,14 +209,14 @@ void fail_tasks(Object* reason, int64_t demand, uint32_t setting) {
 }
 
 // A task that is taken and freed meanwhile shows another's uid, or none: the answer is then one look late.
-bool task_before(Heap* h, uint64_t uid) {
+bool task_before(Heap* h, const Object* actor) {
   for (Off off = h->header->queues.load(memory_order_acquire); off;) {
     auto* q = h->at<TaskQueue>(off);
     off = q->next.load(memory_order_acquire);
     const Off task = startable(h, q).task;
     if (!task) continue;
     Off result = h->at<Message>(task)->result;
-    if (result && result < h->capacity && h->at<Object>(result)->uid < uid) return true;
+    if (result && result < h->capacity && h->at<Object>(result)->uid < actor->uid) return true;
   }
   return false;
 }

@@ -14,7 +14,7 @@ struct DeadActor {
 };
 
 // With one hold, the caller's. `restarts`: it may be restarted; `physical`: it runs several calls at a time.
-Object* new_actor(Local& l, bool restarts, bool physical);
+Object* new_actor(Local& l, bool restarts, bool physical);  // the next number is its
 void actor_unheld(Local& l, Object* actor);
 void forget_value(Object* o, std::unordered_set<Off>& freed);  // of a result that was stored and is not complete
 uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting);  // slot of a Starting process; kNoProc when all are taken
@@ -32,7 +32,7 @@ extern std::vector<uint32_t> retried;
 void tell_host(uint32_t slot, Object* actor, uint32_t place, Object* facts);
 // Fails the tasks that wait in queues: of one demand or, with -1, of all demands of this setting.
 void fail_tasks(Object* reason, int64_t demand, uint32_t setting);
-bool task_before(Heap* h, uint64_t uid);  // a task made before this uid waits in a queue and could run now
+bool task_before(Heap* h, const Object* actor);  // a task made before it waits in a queue and could run now
 bool has_calls(Object* actor);  // whether calls of the actor wait or run
 void drain(Object* actor);  // fails what still arrived at a dead actor
 Inbox* inbox_of(Object* actor);

@@ -19,10 +19,7 @@ void ref_dealloc(PyObject* self) {
   free_instance(self);
 }
 
-Py_hash_t ref_hash(PyObject* self) {
-  auto* r = reinterpret_cast<PyRef*>(self);
-  return Py_hash_t((r->uid * 0x9e3779b97f4a7c15ull) >> 1);
-}
+Py_hash_t ref_hash(PyObject* self) { return Py_hash_t(reinterpret_cast<PyRef*>(self)->tag_hash >> 1); }
 
 PyObject* ref_compare(PyObject* a, PyObject* b, int op) {
   if ((op != Py_EQ && op != Py_NE) || !PyObject_TypeCheck(b, RefType)) Py_RETURN_NOTIMPLEMENTED;
@@ -32,6 +29,8 @@ PyObject* ref_compare(PyObject* a, PyObject* b, int op) {
 }
 
 PyObject* ref_uid(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<PyRef*>(self)->uid); }
+
+PyObject* ref_tag_hash(PyObject* self, void*) { return PyLong_FromUnsignedLongLong(reinterpret_cast<PyRef*>(self)->tag_hash); }
 
 PyObject* ref_done(PyObject* self, PyObject*) {
   Object* o = ref_object(self);
@@ -67,15 +66,17 @@ PyObject* ref_kind(PyObject* self, void*) {
   return o ? PyLong_FromUnsignedLong(kind_of(o)) : nullptr;
 }
 
-PyGetSetDef ref_getset[] = {{"kind", ref_kind, nullptr, "0 value, 1 actor, 2 value that an actor's method makes", nullptr},
-                            {"uid", ref_uid, nullptr, "number of the object, unique within the run", nullptr},
-                            {"stale", ref_stale, nullptr, "whether the ref is of a run that has ended", nullptr},
-                            {"size", ref_size, nullptr, "bytes of the value, 0 while there is none", nullptr},
-                            {"holds", ref_holds, nullptr, "refs, views, messages and values that hold the object", nullptr},
-                            {"state", ref_state, nullptr, "0 pending, 1 running, 16 value, 17 error, 18 died, 19 cancelled", nullptr},
-                            {"runner", ref_runner, nullptr, "slot of the process that runs the call, -1 for none yet", nullptr},
-                            {"offset", ref_offset, nullptr, "where the object lies in the shared heap", nullptr},
-                            {nullptr, nullptr, nullptr, nullptr, nullptr}};
+PyGetSetDef ref_getset[] = {
+    {"kind", ref_kind, nullptr, "0 value, 1 actor, 2 value that an actor's method makes", nullptr},
+    {"uid", ref_uid, nullptr, "number of the object, unique within the run", nullptr},
+    {"tag_hash", ref_tag_hash, nullptr, "hash of the tag of the operation that made the object, the same in each run", nullptr},
+    {"stale", ref_stale, nullptr, "whether the ref is of a run that has ended", nullptr},
+    {"size", ref_size, nullptr, "bytes of the value, 0 while there is none", nullptr},
+    {"holds", ref_holds, nullptr, "refs, views, messages and values that hold the object", nullptr},
+    {"state", ref_state, nullptr, "0 pending, 1 running, 16 value, 17 error, 18 died, 19 cancelled", nullptr},
+    {"runner", ref_runner, nullptr, "slot of the process that runs the call, -1 for none yet", nullptr},
+    {"offset", ref_offset, nullptr, "where the object lies in the shared heap", nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyMethodDef ref_methods[] = {{"done", ref_done, METH_NOARGS, "whether get() would return at once"}, {nullptr, nullptr, 0, nullptr}};
 PyMemberDef ref_members[] = {{"__weaklistoffset__", T_PYSSIZET, offsetof(PyRef, weakrefs), READONLY, nullptr}, {nullptr, 0, 0, 0, nullptr}};
 PyType_Slot ref_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(ref_dealloc)},
@@ -105,6 +106,7 @@ PyObject* new_ref(Object* o, bool take, uint32_t note) {
   else if (note == kNoEntry) note = ctx->local.hold_list.add(ctx->heap->off(o), Entry::Hold);
   r->object = o;
   r->uid = o->uid;
+  r->tag_hash = o->tag_hash;
   r->epoch = epoch;
   r->note = note;
   r->pattern = r->op = r->recorded = 0;

@@ -14,6 +14,7 @@ struct PyRef {
   PyObject_HEAD
   Object* object;
   uint64_t uid;
+  uint64_t tag_hash;
   uint32_t epoch;
   uint32_t note;      // entry in the hold list
   uint32_t pattern, op;  // where the caller issued it: number of its pattern and place in it; 0: not recorded
@@ -42,6 +43,7 @@ struct PyLink {
   Object* object;
   Inbox* inbox;
   uint64_t uid;
+  uint64_t tag_hash;
   uint32_t actor;
   uint32_t epoch;
   uint32_t note;

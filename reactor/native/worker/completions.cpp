@@ -140,6 +140,10 @@ PyObject* completion_uid(PyObject* self, void*) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   return completion_open(c) ? PyLong_FromUnsignedLongLong(ctx->heap->at<Object>((*c->results)[0])->uid) : nullptr;
 }
+PyObject* completion_tag_hash(PyObject* self, void*) {
+  auto* c = reinterpret_cast<PyCompletion*>(self);
+  return completion_open(c) ? PyLong_FromUnsignedLongLong(ctx->heap->at<Object>((*c->results)[0])->tag_hash) : nullptr;
+}
 void completion_dealloc(PyObject* self) {
   auto* c = reinterpret_cast<PyCompletion*>(self);
   if (ctx && c->epoch == epoch && !c->results->empty()) {  // whoever was to give the result has dropped it
@@ -175,6 +179,7 @@ PyMethodDef completion_methods[] = {
 PyGetSetDef completion_getset[] = {{"streaming", completion_streaming, nullptr, "whether the call gives a stream", nullptr},
                                    {"cancelled", completion_cancelled, nullptr, "whether the call was cancelled since it began", nullptr},
                                    {"uid", completion_uid, nullptr, "number of the result", nullptr},
+                                   {"tag_hash", completion_tag_hash, nullptr, "of the result, see Ref.tag_hash", nullptr},
                                    {nullptr, nullptr, nullptr, nullptr, nullptr}};
 PyType_Slot completion_slots[] = {{Py_tp_dealloc, reinterpret_cast<void*>(completion_dealloc)},
                                   {Py_tp_getset, completion_getset},

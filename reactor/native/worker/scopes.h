@@ -8,12 +8,13 @@ namespace reactor {
 // The running call's tag, and what numbers the calls that it makes (order.h). At the end of the scope the call around it goes on.
 class TagScope {
  public:
-  explicit TagScope(Message* m) : outer_issued_(ctx->issued) {
+  explicit TagScope(Message* m) : outer_issued_(ctx->issued), outer_made_(ctx->made) {
     ctx->receiving_actor = m->kind == MessageKind::Task ? 0 : m->actor;
     if (!ctx->tagged) return;
     outer_.assign(ctx->here);
     ctx->here.assign(tag_of(m));
-    ctx->issued = 0;
+    ctx->hash_of_here = 0;
+    ctx->issued = ctx->made = 0;
     ++ctx->level;
   }
   TagScope(const TagScope&) = delete;
@@ -23,14 +24,16 @@ class TagScope {
     --ctx->level;
     if (stays_) return;
     ctx->here.assign(outer_);
+    ctx->hash_of_here = 0;
     ctx->issued = outer_issued_;
+    ctx->made = outer_made_;
   }
   // What a call makes that goes on in a thread or an event loop is numbered after the last one that began here.
   void stay() { stays_ = true; }
 
  private:
   Tag outer_;
-  const uint64_t outer_issued_;
+  const uint64_t outer_issued_, outer_made_;
   bool stays_ = false;
 };
 

@@ -52,6 +52,7 @@ Execution put_away() {
   Execution e{ctx->call, std::move(ctx->children), ctx->mark, {}, p.running, p.call, p.in_method()};
   e.here.assign(ctx->here);
   e.issued = ctx->issued;
+  e.made = ctx->made;
   e.level = ctx->level;
   e.receiving_actor = ctx->receiving_actor;
   if (ctx->recorder) e.caller = ctx->recorder->exchange({});
@@ -67,7 +68,9 @@ void take_back(Execution&& e) {
   ctx->caller = e.call ? e.call->actor : kDriverParty;
   ctx->mark = e.mark;
   ctx->here.assign(e.here);
+  ctx->hash_of_here = 0;
   ctx->issued = e.issued;
+  ctx->made = e.made;
   ctx->level = e.level;
   ctx->receiving_actor = e.receiving_actor;
   packed().running = e.packed_actor;

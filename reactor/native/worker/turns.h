@@ -36,7 +36,7 @@ struct Execution {
   RunningCall* call = nullptr;
   bool in_method = false;
   Tag here;
-  uint64_t issued = 0;
+  uint64_t issued = 0, made = 0;
   uint32_t level = 0, receiving_actor = 0;
 };
 // What the call with this result, which runs in this process, has called; null: no such call runs.

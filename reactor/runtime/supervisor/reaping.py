@@ -39,6 +39,7 @@ class Reaping:
     actors: dict[int, Actor]
     names: dict[tuple[str, str], Actor]
     dead_actors: deque[dict[str, Any]]
+    crashed_tasks: int
     waiting: list[Actor]
     reservations: Any
     startup_failures: StartupFailures
@@ -85,9 +86,11 @@ class Reaping:
         reason = _core.put(self.plugin.died(facts) if w.orphaned is None else w.orphaned)
         retry = self.memory.retry(w) if w.orphaned is None else _core.Retry.NEVER
         restarts = _core.reap(w.slot, reason, unavailable, reasons, retry, self.put_off.take_last_given(w.slot))
+        crashed = w.orphaned is None and _is_crash(w, info, facts, actors)
+        self.crashed_tasks += crashed and w.runs_tasks
         if left := self._run_again(w):
             self.relay.tell(self.plugin.retried(facts, left))
-        elif w.orphaned is None and _is_crash(w, info, facts, actors):
+        elif crashed:
             self.relay.tell(self.plugin.crashed({**facts, **shared}))
         for actor, death in zip(actors, deaths, strict=True):
             _core.give_resources(actor.demand)

@@ -36,6 +36,8 @@ class Requests:
     arrivals: dict[Any, int]
     shown_topics: set[Any]
     dead_actors: deque[dict[str, Any]]
+    crashed_tasks: int
+    drivers: Any
     waiting: list[Actor]
     demands: Demands
     reservations: Any
@@ -177,7 +179,10 @@ class Requests:
         """Replies with all actors and workers, for reports."""
         actors = [*self.dead_actors, *(self._actor_facts(a) for a in self.actors.values() if not a.dead)]
         workers = [{"pid": w.pid, "slot": w.slot, "actor": not w.runs_tasks} for w in self.workers.values()]
-        _core.reply(reply, (True, {"actors": actors, "workers": workers, "supervisor": os.getpid()}))
+        guests = self.drivers.last_guest if self.drivers else 0
+        programs = guests + (not self.config["head"])
+        state = {"actors": actors, "workers": workers, "supervisor": os.getpid(), "programs": programs}
+        _core.reply(reply, (True, {**state, "crashed_tasks": self.crashed_tasks}))
 
     def on_devices(self, pid, amounts, within, reply):
         """Replies with devices for the task that runs in the process `pid`, or None, see `Devices.take`."""
@@ -193,6 +198,7 @@ class Requests:
                 k: v
                 for k, v in a.facts.items()
                 if k in ("class_name", "name", "namespace", "number", "demand", "detached", "within", "env", "internal")
+                or k in ("tag_hash", "created_at", "several")
             },
             "pid": a.pid,
             "slot": a.worker.slot if a.worker else -1,

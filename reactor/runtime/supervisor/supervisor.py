@@ -51,6 +51,7 @@ class Supervisor(Requests, Reaping):
         self.names = {}  # (namespace, name) -> Actor
         self.arrivals, self.shown_topics = {}, set()  # see on_count_arrivals
         self.dead_actors = deque(maxlen=REMEMBERED)  # dicts, as `on_state` returns them
+        self.crashed_tasks = 0  # processes that have ended in the middle of a task, and were not asked to
         self.waiting = []  # actors without resources
         self.looked_at = 0  # of the dead actors, by the last death
         self.devices = Devices(lambda kind: _core.resource(kind).total // _core.UNIT)
@@ -313,7 +314,7 @@ class Supervisor(Requests, Reaping):
         still = []
         for actor in self.waiting:
             # Resources go in the order of the requests: a task that asked before may be waiting for its worker to start.
-            others_first = actor.facts["demand"] and _core.task_before(actor.facts["number"])
+            others_first = actor.facts["demand"] and _core.task_before(actor.offset)
             try:
                 if not others_first and self._take(actor):
                     self._start_actor(actor)
