@@ -60,7 +60,7 @@ class Repeatable:
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Repeatable) and (self.reasons, self.notes) == (other.reasons, other.notes)
 
-    __hash__ = None  # pyright: ignore[reportAssignmentType]
+    __hash__: None = None  # pyright: ignore[reportIncompatibleVariableOverride, reportIncompatibleMethodOverride]
 
     def __repr__(self) -> str:
         lines = [f"{bool(self)}{':' if self.reasons else ''}", *(f"  {reason}" for reason in self.reasons)]
