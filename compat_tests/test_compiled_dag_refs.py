@@ -124,6 +124,17 @@ def test_one_of_several_results_may_be_dropped(ray, compile, Worker):
         assert ray.get(echoed) == n
 
 
+def test_failed_executions_of_several_results_make_room(ray, compile, Worker):
+    a, b = Worker.remote(), Worker.remote()
+    limits = {"_max_inflight_executions": 2, "_max_buffered_results": 2}
+    graph = compile(lambda inp: ray.dag.MultiOutputNode([a.add.bind(inp), b.add.bind(inp)]), **limits)
+    for _ in range(8):
+        refs = graph.execute("no number")
+        with pytest.raises(TypeError):
+            ray.get(refs)
+    assert ray.get(graph.execute(1)) == [1, 1]
+
+
 def test_asyncio(ray, Worker):
     a, b = Worker.remote(), Worker.remote()
 

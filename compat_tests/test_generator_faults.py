@@ -282,14 +282,14 @@ def test_the_death_of_the_reader_ends_the_producer(ray, tally, told):
     @ray.remote
     class Reader:
         def read(self):
-            self.generator = told.options(_generator_backpressure_num_objects=1).remote(5)
+            self.generator = told.options(_generator_backpressure_num_objects=1).remote(10_000)
             return ray.get(next(self.generator))
 
     reader = Reader.remote()
     assert ray.get(reader.read.remote()) == 0
     ray.kill(reader)
     wait_until(lambda: ray.available_resources().get("CPU") == ray.cluster_resources()["CPU"])
-    assert len(ray.get(tally.get.remote())) < 5
+    assert settled(ray, tally) < 10_000
 
 
 # ---- nothing is left behind

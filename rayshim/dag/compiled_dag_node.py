@@ -37,10 +37,15 @@ _SHORT = 1000  # longest text, in bytes, that is sent with each call; longer one
 
 
 class Raised:
-    """Takes the place of a result whose execution failed; has the error."""
+    """Takes the place of a result whose execution failed. It has the refs of the execution and not the error: an error that was raised refers, by its
+    traceback, to the frames that it has passed, and so to the refs in them, which then are never dropped."""
 
-    def __init__(self, error: Exception) -> None:
-        self.error = error
+    def __init__(self, refs: list[Any]) -> None:
+        self._refs = refs
+
+    def throw(self) -> None:
+        """Raises the error of the execution, as a new object."""
+        _core.get(self._refs, None)
 
 
 class CompiledDAG:
@@ -221,17 +226,17 @@ class CompiledDAG:
         try:
             values = _core.get(refs, _seconds(timeout))
         except Exception as error:
-            values = self.failed(error)
+            values = self._failed(error, refs)
         if values is None:
             raise self._timed_out("get", self._get_timeout)
         del self._pending[execution]
         return values
 
-    def failed(self, error: Exception) -> list[Raised]:
+    def _failed(self, error, refs):
         """The results of an execution that failed with `error`."""
         if isinstance(error, RayActorError):
             self._death, self._is_teardown = error, True
-        return [Raised(error)] * self._channels
+        return [Raised(refs)] * self._channels
 
     async def _collect(self, refs):
         import asyncio
@@ -239,7 +244,7 @@ class CompiledDAG:
         try:
             return await asyncio.gather(*(ref.as_future() for ref in refs))
         except Exception as error:
-            return self.failed(error)
+            return self._failed(error, refs)
 
     def drop(self, execution: int) -> None:
         """Called when the program can no longer ask for the results of `execution`."""
@@ -278,7 +283,7 @@ class CompiledDAG:
         values = self._results.take(execution, channel)
         for value in values:
             if type(value) is Raised:
-                raise value.error
+                value.throw()
         return values[0]
 
     def _timed_out(self, which, seconds):
