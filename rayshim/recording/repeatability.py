@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from reactor import _core
@@ -105,12 +106,14 @@ def _of_threads():
 
 def _of_actors(actors):
     """Actors that run several calls at once."""
-    places = {}
-    for facts in actors:
-        if facts.get("several") and not facts.get("internal"):
-            key = f"{facts['class_name']} runs several calls at once", facts["created_at"]
-            places[key] = places.get(key, 0) + 1
-    return (Reason(what, place, actors) for (what, place), actors in places.items())
+    several = (facts for facts in actors if facts.get("several") and not facts.get("internal"))
+    return _by_place(several, "runs several calls at once")
+
+
+def _by_place(actors, what):
+    """A Reason for each place where such actors were created, with their number."""
+    places = Counter((f"{facts['class_name']} {what}", facts["created_at"]) for facts in actors)
+    return (Reason(*key, times) for key, times in places.items())
 
 
 def _of_processes(state):
@@ -136,12 +139,8 @@ def _of_random_numbers(settings):
 
 def _of_gpus(actors):
     """Kernels of a GPU may add numbers in another order in each run."""
-    places = {}
-    for facts in actors:
-        if facts.get("demand", {}).get("GPU"):
-            key = f"{facts['class_name']} uses a GPU, whose kernels may add numbers in any order", facts["created_at"]
-            places[key] = places.get(key, 0) + 1
-    yield from (Reason(what, place, actors) for (what, place), actors in places.items())
+    on_gpus = (facts for facts in actors if facts.get("demand", {}).get("GPU"))
+    yield from _by_place(on_gpus, "uses a GPU, whose kernels may add numbers in any order")
     torch = sys.modules.get("torch")
     if torch is not None and torch.cuda.is_initialized() and not torch.are_deterministic_algorithms_enabled():
         yield Reason("the driver uses a GPU; torch.use_deterministic_algorithms(True) chooses kernels that repeat")
