@@ -290,8 +290,17 @@ class Session:
             case.wrong.append(f"a new session: {type(error).__name__}: {shown(error)}")
         self.look(case)
 
+    def remove_groups(self):
+        """Removes the placement groups of callers that were killed before they did it: as on Ray, these are there until the driver ends."""
+        from rayshim.util.placement_group import PlacementGroup, placement_group_table, remove_placement_group
+
+        for name, facts in placement_group_table().items():
+            if facts["state"] != "REMOVED":
+                remove_placement_group(PlacementGroup(ray.PlacementGroupID.from_hex(name)))
+
     def look(self, case):
         """Whether a new task and a new actor work."""
+        self.remove_groups()
         limit = self.config.limit
         try:
             if ray.get([echo.remote(21), echo.remote(22)], timeout=limit) != [21, 22]:
