@@ -222,7 +222,8 @@ class ActorClass(Generic[T]):
             facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
         facts["several"] = several
-        link = _core.actor(facts["max_restarts"] != 0, several)
+        facts["loop"] = self._info.is_async and not how.get("groups")
+        link = _core.actor(facts["max_restarts"] != 0, several, facts["loop"])
         facts["number"], facts["offset"], facts["tag_hash"] = link.actor, link.offset, link.tag_hash
         if len(s.actor_classes) < _NAMED:
             s.actor_classes[link.actor] = self.__name__

@@ -25,6 +25,8 @@ class _OfRef(Future):
 def future(ref):
     """A concurrent.futures.Future with the value of `ref`, or its error."""
     fut = _OfRef(ref)
+    if session.timed_loop and session.timed_loop((ref,), fut, _settle):
+        return fut
     if _done((ref,)):
         _settle((ref,), fut)
     else:
@@ -35,6 +37,8 @@ def future(ref):
 def any_done(refs):
     """A Future that becomes None when one of `refs` is done, whether it succeeded or failed."""
     fut = Future()
+    if session.timed_loop and session.timed_loop(tuple(refs), fut, _tell):
+        return fut
     if _done(refs):
         fut.set_result(None)
     else:

@@ -52,6 +52,7 @@ class Settings:
         namespace: of the driver's named actors; lifetime: of its actors, "detached" or "non_detached".
         placement: name of the kind of placement (rayshim.placement.kinds); auto: how it was chosen, None: by the user.
         ordering: "logical", "strict" or "arrival"; seed: None without one.
+        timing: the TimingSetting of a session in timed order.
         journal: the JournalSetting of a run that has a journal.
         digest: whether `digest()` has an answer; recording: whether patterns are recorded; trace: whether times are kept for `timeline`.
         runtime_env: the driver's; of_zygote: the environment variables of the zygote.
@@ -83,6 +84,7 @@ class Settings:
     auto: Automatic | None = None
     seed: int | None = None
     journal: Any = None
+    timing: Any = None
     digest: bool = True
     runtime_env: dict[str, Any] = field(default_factory=dict)
     of_zygote: OfZygote = field(default_factory=OfZygote)

@@ -25,6 +25,8 @@ _ASYNC_LIMIT = 1000  # default of max_concurrency for an async actor
 _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
+_awaited = {}  # number of a coroutine that awaits a ref, in timed order -> (refs, Future, function that settles it)
+timed = False  # timed order: what the event loop does next is decided by the core
 _made = False  # the actor's constructor has ended
 _leaving = False  # the actor ends when those are done
 _left = []  # calls that have ended the actor, or had not begun then, and wait for its death, which is their result
@@ -39,6 +41,8 @@ class _Watched(selectors.DefaultSelector):
     replay = None  # rayshim.journal.loop.JournaledLoop, in a replay
 
     def select(self, timeout=None):
+        if timed and timeout != 0:
+            _core.timed_burst(False)
         if timeout is not None:
             return super().select(timeout)
         self.waiting.add(self)
@@ -109,6 +113,9 @@ def make(info, how, constructor, journal=None):
     Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/native/inbox/pending_arguments.h).
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
+    global timed
+    timed = info.is_async and not groups and _core.timed()
+    session.timed_loop = awaits if timed else None
     if (how.get("streams_window") or 0) > 0:
         _core.set_streams_window(how["streams_window"])
     for name, size in groups.items():
@@ -177,6 +184,24 @@ def submit(actor, index, function, args, kwargs, completion):
         return _left.append(call)
     _in_work[call.uid] = call
     group.submit(call)
+
+
+def _taken_up(function, *arguments):
+    _core.timed_burst(True)
+    function(*arguments)
+
+
+def awaits(refs, future, settle):
+    """In timed order, in the thread of the event loop: has `settle(refs, future)` called there when the first ref is done. False: somebody else has to see to that."""
+    number = _core.timed_await(refs[0]) if timed else 0
+    if number:
+        _awaited[number] = (refs, future, settle)
+    return bool(number)
+
+
+def wake(number):
+    """Hook of the core: the coroutine goes on that `awaits` has given this number."""
+    _groups[""].wake(*_awaited.pop(number))
 
 
 def _refuse(groups, error):
@@ -339,6 +364,8 @@ class _Loop:
         worker.threads_of_runtime.add(threading.current_thread())
         threading.current_thread()._daemonic = False  # pyright: ignore[reportAttributeAccessIssue]
         asyncio.set_event_loop(self._loop)
+        if timed:
+            _core.timed_loop()
         self._loop.run_forever()
         leave(SystemExit("the actor's event loop was stopped"))
 
@@ -364,8 +391,13 @@ class _Loop:
         """Makes the loop call `function(call)`; `kind` is the name of this event in a journal."""
         if self._journaled:
             self._loop.come(kind, call.number, function, call)  # pyright: ignore[reportAttributeAccessIssue]
+        elif timed:
+            self._loop.call_soon_threadsafe(_taken_up, function, call)
         else:
             self._loop.call_soon_threadsafe(function, call)
+
+    def wake(self, refs, future, settle):
+        self._loop.call_soon_threadsafe(_taken_up, settle, refs, future)
 
     def _start(self, call):
         call.task = self._loop.create_task(self._run(call))

@@ -56,6 +56,7 @@ def install(settings, role):
         ("wrong_results", failures.wrong_results),
         ("left_over", failures.left_over),
         ("deferred", deferred),
+        ("woken", woken),
         ("generator", ObjectRefGenerator),
         ("yielded", lambda nanoseconds: StreamingGeneratorStats(nanoseconds / 1e9)),
         ("gather", generators.gather),
@@ -270,6 +271,12 @@ def deferred(actor, index, function, args, kwargs, completion):
     from rayshim.worker import concurrency
 
     concurrency.submit(actor, index, function, args, kwargs, completion)
+
+
+def woken(number):
+    from rayshim.worker import concurrency
+
+    concurrency.wake(number)
 
 
 def cancelled(uid, children):

@@ -8,7 +8,7 @@ ROOT = Path(__file__).parents[1] / "native"
 # From top to bottom.
 FOLDERS = (
     *("bindings", "worker", "supervise", "inbox", "calls", "record", "codec", "store", "types", "process"),
-    *("order", "channels", "objects", "sync", "memory", "python"),
+    *("timed", "order", "channels", "objects", "sync", "memory", "python"),
 )
 
 

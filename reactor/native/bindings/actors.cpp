@@ -7,9 +7,9 @@
 namespace reactor {
 namespace {
 
-nb::object actor(bool restarts, bool physical) {
+nb::object actor(bool restarts, bool physical, bool loop) {
   need_ctx();
-  Object* o = new_actor(ctx->local, restarts, physical);
+  Object* o = new_actor(ctx->local, restarts, physical, loop);
   if (uint64_t hash = ctx->hash_made(Made::Actor)) set_tag_hash(o, hash);
   return steal(new_link(o, false));
 }
@@ -55,7 +55,7 @@ void kill_inbox(uint64_t actor_off, nb::object reason) {
 }  // namespace
 
 void bind_actors(nb::module_& m) {
-  m.def("actor", &actor, nb::arg("restarts") = false, nb::arg("physical") = false, nb::call_guard<Using>());
+  m.def("actor", &actor, nb::arg("restarts") = false, nb::arg("physical") = false, nb::arg("loop") = false, nb::call_guard<Using>());
   m.def("offer", &offer, nb::arg("link"), nb::arg("named") = false, nb::call_guard<Using>());
   m.def("inbox_at", &inbox_at, nb::arg("actor"), nb::call_guard<Using>());
   m.def("kill_inbox", &kill_inbox, nb::arg("actor"), nb::arg("reason"), nb::call_guard<Using>());

@@ -55,7 +55,8 @@ void bind_constants(nb::module_& m) {
       {number("PENDING", StreamState::Pending), number("CLOSING", StreamState::Closing), number("CANCELLED", StreamState::Cancelled),
        number("ITEM", StreamState::Item), number("END", StreamState::End), number("FAILED", StreamState::Failed)});
   add_numbers(m, "reactor._core.Ordering", "in which order an actor runs its calls",
-              {number("ARRIVAL", Ordering::Arrival), number("LOGICAL", Ordering::Logical), number("STRICT", Ordering::Strict)});
+              {number("ARRIVAL", Ordering::Arrival), number("LOGICAL", Ordering::Logical), number("STRICT", Ordering::Strict),
+               number("TIMED", Ordering::Timed)});
   add_numbers(m, "reactor._core.Digest", "how much of each value the digest reads",
               {number("NONE", Digest::None), number("SAMPLED", Digest::Sampled), number("FULL", Digest::Full)});
   add_numbers(m, "reactor._core.Outcome", "of a message that order has held back for too long (hook relaxed)",

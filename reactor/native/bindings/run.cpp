@@ -1,17 +1,27 @@
 // Opening and closing the run in this process, the hooks, the supervisor's socket.
 #include "bindings.h"
 #include <nanobind/stl/pair.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
 #include <csignal>
 #include <sys/prctl.h>
 #include "store/array_memory.h"
 #include "calls/failures.h"
 #include "worker/inline.h"
 #include "worker/leaving.h"
+#include "worker/run.h"
 #include "calls/stream.h"
 #include "supervise/supervisor.h"
 
 namespace reactor {
 namespace {
+
+void completes_in_time(Local&, Object* o, State s) { ctx->timed->completes(ctx->strand(), o, s); }
+
+void begin_timed(TimedTable* table) {
+  ctx->timed = std::make_unique<Timed>(ctx->local, table);
+  ctx->local.completes = completes_in_time;
+}
 
 void open_context(Heap* h, uint32_t slot, bool with_hold_list, int control,
                   std::unique_ptr<Placement> placement = std::make_unique<Placement>()) {
@@ -20,6 +30,7 @@ void open_context(Heap* h, uint32_t slot, bool with_hold_list, int control,
   ctx->local.task_ready = task_ready;
   ctx->local.actor_unheld = actor_unheld;
   ctx->local.failure_unseen = keep_failure;
+  if (const Off timed = h->header->timed.load(memory_order_acquire)) begin_timed(h->at<TimedTable>(timed));
   h->control = Descriptor(control);
   ctx->main_thread = ctx->bell_thread = PyThread_get_thread_ident();
   ctx->placement->begin();
@@ -181,6 +192,43 @@ void attach_new_worker(int fd, uint32_t slot, int control, int spill) {
   begin_worker(h, slot, control);
 }
 
+// In a new run of timed order, before its other processes begin. Without durations the run is measured. `series`, sorted, names the calls whose durations
+// are known; the calls of series i are first_call[i] to first_call[i + 1], and the durations (ticks) of call k are first_duration[k] to first_duration[k + 1].
+void begin_timed_order(bool measured, const std::vector<uint64_t>& series, const std::vector<uint32_t>& first_call,
+                       const std::vector<uint32_t>& first_duration, const std::vector<uint32_t>& durations) {
+  make_timed_table(ctx->local, measured, series, first_call, first_duration, durations);
+  begin_timed(ctx->heap->at<TimedTable>(ctx->header->timed.load(memory_order_acquire)));
+  ctx->driver_strand = ctx->timed->begin_driver();
+}
+
+// What the run has measured so far (see Timed::record). The driver's own strand ends with it.
+nb::bytes timed_records() {
+  need_ctx();
+  if (!ctx->timed) return nb::bytes("", 0);
+  if (ctx->driver_strand) ctx->timed->leave(*std::exchange(ctx->driver_strand, nullptr));
+  std::string all;
+  const auto* table = ctx->heap->at<TimedTable>(ctx->header->timed.load(memory_order_acquire));
+  for (Off off = table->records.load(memory_order_acquire); off; off = ctx->heap->at<TimedChunk>(off)->next) {
+    auto* chunk = ctx->heap->at<TimedChunk>(off);
+    all.append(reinterpret_cast<const char*>(chunk + 1), chunk->used.load(memory_order_acquire));
+  }
+  return nb::bytes(all.data(), all.size());
+}
+
+// In the thread of an actor's event loop: asks the hook `woken` to be called with the number that this gives, when the ref is done. 0: it will not be.
+uint32_t timed_await(nb::handle ref) {
+  need_ctx();
+  Inbox* in = ctx->timed && ctx->timed->in_loop() ? inbox() : nullptr;
+  Object* o = ref_object(ref.ptr());
+  if (!o) throw nb::python_error();
+  return in && in->timed ? ctx->timed->await(in->timed, ctx->heap->off(o)) : 0;
+}
+
+uint32_t timed_lost() {
+  need_ctx();
+  return ctx->timed ? ctx->heap->at<TimedTable>(ctx->header->timed.load())->lost.load() : 0;
+}
+
 void set_hook(const char* name, nb::object f) {
   bool known = false;
   hooks.each([&](const char* its_name, AnyHook& hook, Hooks::Until) {
@@ -204,6 +252,21 @@ void bind_run(nb::module_& m) {
   m.def("create", &create, nb::arg("capacity"), nb::arg("store_limit"), nb::arg("cores"), nb::arg("inline_mode"), nb::arg("patience"),
         nb::arg("spill") = -1, nb::arg("spill_note") = 0, nb::arg("ordering") = 0, nb::arg("digesting") = 0, nb::arg("journaling") = false,
         nb::arg("head") = false, nb::arg("full_wait") = 0.0, nb::arg("disk_left") = 0.05);
+  m.def("begin_timed_order", &begin_timed_order, nb::arg("measured"), nb::arg("series"), nb::arg("first_call"), nb::arg("first_duration"),
+        nb::arg("durations"));
+  m.def("timed_records", &timed_records);
+  m.def("timed_lost", &timed_lost);
+  m.def("timed", [] { return ctx && ctx->timed; });
+  m.def("timed_loop", [] {
+    if (ctx && ctx->timed) ctx->timed->loop_begins();
+  });
+  m.def("timed_burst", [](bool begins) {
+    if (!ctx || !ctx->timed) return;
+    if (begins) ctx->timed->burst_begins();
+    else ctx->timed->burst_over();
+  });
+  m.def("timed_await", &timed_await, nb::arg("ref"));
+  m.def("timed_name", [](const std::string& name) { return timed_name(name); });
   m.def("close", &close_context);
   m.def("detach", &leave_to_parent);
   m.def("attached", [] { return ctx != nullptr; });

@@ -171,14 +171,34 @@ size_t read_as_they_come(std::vector<PyRef*>& refs, uint64_t deadline, PyObject*
   return read;
 }
 
-// get(refs, timeout) -> list of values, or None when the time was up.
-nb::object get(nb::object list, nb::object timeout) {
+// ns; UINT64_MAX for none. As deadline_of, of a logical clock.
+uint64_t timeout_of(nb::object timeout) {
+  const uint64_t now = now_ns(), deadline = deadline_of(timeout);
+  return deadline == UINT64_MAX ? deadline : deadline > now ? deadline - now : 0;
+}
+
+// Timed order: the strand waits until all are done, or the first that failed, as far as it may know. False: the time was up.
+bool get_in_time(OwnStrand& strand, PyRef** refs, size_t n, nb::object timeout) {
+  std::vector<bool> there;
+  if (wait_in_time(strand, refs, Py_ssize_t(n), Py_ssize_t(n), true, timeout_of(timeout), there) != 0) throw nb::python_error();
+  for (size_t i = 0; i < n; ++i) {
+    if (!there[i]) return false;
+    if (!is_done(refs[i]->object) && wait_objects(refs + i, 1, 1, false, UINT64_MAX) < 0) throw nb::python_error();  // it is being written
+    if (failed(refs[i])) raise_one_of({refs, refs + n}, refs[i]);
+  }
+  return true;
+}
+
+// get(refs, timeout, in_time) -> list of values, or None when the time was up. `in_time`: in timed order, it is an operation of the program.
+nb::object get(nb::object list, nb::object timeout, bool in_time) {
   need_ctx();
   RefList r(list.ptr());
   PatternScope pattern(PatternEnd::Get);
   uint64_t deadline = deadline_of(timeout);
   nb::object result = steal(PyList_New(Py_ssize_t(r.refs.size())));
   bool looked = false;
+  if (OwnStrand* strand = in_time ? ctx->strand() : nullptr; strand && !get_in_time(*strand, r.refs.data(), r.refs.size(), timeout))
+    return nb::none();
   size_t read = read_as_they_come(r.refs, deadline, result.ptr(), looked);
   if (!wait_in_order(r.refs.data() + read, r.refs.size() - read, deadline, looked)) return nb::none();
   for (; read < r.refs.size(); ++read) take_value(r.refs[read], result.ptr(), read);
@@ -212,6 +232,11 @@ PyObject* get_one(PyObject*, PyObject* const* args, Py_ssize_t n) {
   auto* r = reinterpret_cast<PyRef*>(args[0]);
   PatternScope pattern(PatternEnd::Get);
   return translated([&]() -> PyObject* {
+    // What the runtime has put there is read once in each process: no operation of the program.
+    if (OwnStrand* strand = ctx->strand(); strand && kind_of(r->object) != kCode) {
+      nb::object keep = nb::borrow(args[0]);
+      if (!get_in_time(*strand, &r, 1, nb::borrow(args[1]))) return Py_NewRef(timed_out);
+    }
     if (!is_done(r->object) || failed(r)) {
       nb::object keep = nb::borrow(args[0]);
       if (!wait_in_order(&r, 1, deadline_of(nb::borrow(args[1])))) return Py_NewRef(timed_out);
@@ -352,7 +377,14 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
     return done;
   };
   uint64_t deadline = deadline_of(timeout), waited = 0, blocked = 0;
-  if (done_of(n) < k) {
+  OwnStrand* strand = ctx->strand();
+  std::vector<bool> there;
+  if (strand) {
+    if (wait_in_time(*strand, r.refs.data(), n, k, false, timeout_of(timeout), there) != 0) throw nb::python_error();
+    for (Py_ssize_t i = 0; i < n; ++i)
+      if (there[size_t(i)] && !is_done(r.refs[size_t(i)]->object) && wait_objects(&r.refs[size_t(i)], 1, 1, false, UINT64_MAX) < 0)
+        throw nb::python_error();
+  } else if (done_of(n) < k) {
     const uint64_t begun = site ? now_ns() : 0;
     int e = 0;
     if (timeout.is_none() || deadline > now_ns()) e = wait_objects(r.refs.data(), n, k, false, deadline);
@@ -368,7 +400,7 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
   std::vector<bool> chosen(static_cast<size_t>(n));
   Py_ssize_t taken = 0;
   for (Py_ssize_t i = 0; i < n && taken < k; ++i)
-    if (is_done(r.refs[size_t(i)]->object)) chosen[size_t(i)] = true, ++taken;
+    if (strand ? there[size_t(i)] : is_done(r.refs[size_t(i)]->object)) chosen[size_t(i)] = true, ++taken;
   nb::object ready = steal(PyList_New(taken)), rest = steal(PyList_New(n - taken));
   Py_ssize_t a = 0, b = 0;
   for (Py_ssize_t i = 0; i < n; ++i) {
@@ -404,7 +436,7 @@ void bind_waiting(nb::module_& m) {
   if (PyModule_AddFunctions(m.ptr(), fast_methods) != 0) throw nb::python_error();
   timed_out = PyObject_CallNoArgs(reinterpret_cast<PyObject*>(&PyBaseObject_Type));
   m.attr("TIMED_OUT") = nb::handle(timed_out);
-  m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none());
+  m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none(), nb::arg("in_time") = true);
   m.def("wait", &wait, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none(), nb::arg("site") = nb::none());
   m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"), nb::call_guard<Using>());
   m.def("set_streams_window", [](uint32_t window) {

@@ -137,6 +137,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
     m = link->outlet->sender.reserve(out.record_size());
     if (!m) throw NoRoom();
   }
+  if (ctx->timed && kind == MessageKind::Create) inbox->timed = ctx->timed->make_server(ctx->heap->off(inbox));
   if (kind != MessageKind::Create) out.note_started(ctx->heap->off(inbox));
   if (ctx->logical) open_call(out, inbox, link->actor);
   out.fill(m, kind);
@@ -150,6 +151,7 @@ PyObject* call_method(PyLink* link, const CallSpec& spec, MessageKind kind, uint
   link->outlet->sender.commit(out.record_size());
   out.sent = true;
   if (out.recorded.recorder) call_prefetch.learn(out.recorded.node, link->outlet->sender);
+  if (ctx->timed) out.tell_time(spec.name, inbox, kind);
   std::atomic_thread_fence(memory_order_seq_cst);
   if (ctx->logical && !out.on_board && (inbox->order.load(memory_order_relaxed) & (kOpenActor | kPhysical)) == kOpenActor) {
     OpenCall open;

@@ -44,6 +44,10 @@ struct Fresh {
 PyObject* put_value(PyObject* value, Exempt exempt, bool recorded = false, bool users = false);
 PyObject* put_given(Owned value);  // the caller is through with it: an array that nobody else has is stored where it lies
 int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, uint64_t deadline, bool looked = false);
+// Timed order: the strand waits for `count` of the refs, or (`in_list_order`) for all, or the first that failed. `timeout` in ns of logical time, UINT64_MAX
+// for none. `there`: which of them are done then. 0, or -1 with a Python error.
+int wait_in_time(OwnStrand& strand, PyRef** refs, Py_ssize_t n, Py_ssize_t count, bool in_list_order, uint64_t timeout,
+                 std::vector<bool>& there);
 bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended);
 void kick_queues();
 void kick_pool(uint32_t demand);

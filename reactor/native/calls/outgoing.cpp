@@ -64,6 +64,24 @@ void Outgoing::tell_call_sent(PyObject* name) {
   hooks.call_sent.tell(Owned(tag_tuple({root, tail, depth_of_tag})), name);
 }
 
+void Outgoing::tell_time(PyObject* name, Inbox* inbox, MessageKind kind) {
+  uint32_t tail[kMaxTag];
+  write_tail(tail);
+  Timed& timed = *ctx->timed;
+  const char* text = name ? PyUnicode_AsUTF8(name) : nullptr;
+  const uint32_t order = inbox ? inbox->order.load(memory_order_seq_cst) : 0;
+  const Index server = inbox ? inbox->timed : 0;
+  const bool queues = server && (!(order & kPhysical) || order & kLoop);
+  const uint64_t key = timed.call(ctx->strand(), {queues ? server : 0,
+                                                  server ? timed.key_of(server) : 0,
+                                                  text ? text : "",
+                                                  results[0],
+                                                  {root, tail, depth_of_tag},
+                                                  &encoding->deps(),
+                                                  (order & (kSeveral | kNamed)) != 0});
+  if (kind == MessageKind::Create && server) timed.set_key(server, key);
+}
+
 bool Outgoing::carries(uint32_t callee, OpenCall& open) {
   bool any = false;
   for (Off off : encoding->deps()) any = leads_on(ctx->heap->at<Object>(off)) || any;

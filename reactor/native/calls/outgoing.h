@@ -138,6 +138,8 @@ struct Outgoing {
   // Takes the last call's arguments if these are the same, byte for byte; else they are forgotten. False: a Python error is set.
   bool given_before();
   // Notes the call with the one that makes it.
+  // In timed order: its time. To be called when others may see it next (a task) or see it already, but may not run it before (an actor's call).
+  void tell_time(PyObject* name, Inbox* inbox, MessageKind kind);
   void note_started(Off inbox = 0) {
     if (!ctx->serving) return;
     PyCompletion* handed_on = running_completion();

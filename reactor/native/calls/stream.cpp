@@ -60,6 +60,14 @@ StreamState stream_state(Object* link, Object* completion) {
 }
 
 PyObject* next_item(PyRef* link, PyRef* completion, uint64_t deadline, PyObject* timed_out) {
+  if (OwnStrand* strand = ctx->strand()) {
+    std::vector<bool> there;
+    const uint64_t now = now_ns();
+    if (wait_in_time(*strand, &link, 1, 1, true, deadline == UINT64_MAX ? deadline : deadline > now ? deadline - now : 0, there) != 0)
+      return nullptr;
+    if (!there[0]) return Py_NewRef(timed_out);
+    deadline = UINT64_MAX;  // it is being written
+  }
   for (;;) {
     StreamState state = stream_state(link->object, completion->object);
     switch (state) {
@@ -221,6 +229,7 @@ bool Stream::wait_to_be_let_on() {
   for (;;) {
     std::vector<PyRef*> open;
     if (was_cancelled() || let_on(open)) return true;
+    const Timed::Outside outside(ctx->timed.get(), ctx->strand());
     int e = 0;
     if (open.empty()) {  // others are about to give theirs
       timespec t{0, 1000000};
@@ -292,6 +301,7 @@ bool Stream::drain(PyObject* generator) {
     }
     if (Owned gated = gate()) {
       auto* ticket = reinterpret_cast<PyRef*>(gated.get());
+      const Timed::Outside outside(ctx->timed.get(), ctx->strand());
       int e;
       do e = wait_objects(&ticket, 1, 1, false, now_ns() + kGateSliceNs);
       while (e == ETIMEDOUT && !was_cancelled());

@@ -164,6 +164,7 @@ PyObject* call_function(PyFunction* f, PyObject* const* args, Py_ssize_t nargs, 
     m->flags |= kLate;
     ctx->header->late_tasks.fetch_add(1, memory_order_seq_cst);
   }
+  if (ctx->timed) out.tell_time(f->spec.name, nullptr, MessageKind::Task);
   nodes.link_to(m);
   task_ready(ctx->local, task);
   return refs.release();

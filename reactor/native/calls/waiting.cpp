@@ -347,6 +347,51 @@ int wait_objects(PyRef** refs, Py_ssize_t n, Py_ssize_t need, bool fail_fast, ui
   return result;
 }
 
+int wait_in_time(OwnStrand& strand, PyRef** refs, Py_ssize_t n, Py_ssize_t count, bool in_list_order, uint64_t timeout,
+                 std::vector<bool>& there) {
+  if (ctx->closing) return set_ended_error(), -1;
+  Context* const mine = ctx;
+  Timed& timed = *mine->timed;
+  std::vector<Off> offs;
+  offs.reserve(size_t(n));
+  for (Py_ssize_t i = 0; i < n; ++i) offs.push_back(mine->heap->off(refs[i]->object));
+  const uint64_t deadline = timeout == UINT64_MAX || !timed.measured() ? UINT64_MAX : now_ns() + timeout;
+  int result = 0;
+  if (!timed.block(strand, offs, uint32_t(count), in_list_order, timeout == UINT64_MAX ? kNever : timeout / 1000)) {
+    Seat seat;
+    timed.sleeps_on(strand, mine->heap->off(seat.bell()));
+    Lend lend(seat.proc() != nullptr);
+    PublishedWait published;
+    Away turn;
+    Spin brief(mine->header, Spin::kBriefNs);
+    Spin& spin = seat.proc() ? mine->spin : brief;
+    while (result == 0 && !timed.is_answered(strand)) {
+      if (seat.proc()) seat.proc()->blocked.store(1, memory_order_relaxed);
+      Unlocked unlocked;
+      const uint64_t slice = now_ns() + 250000000;
+      wait_on(
+          mine->heap, seat.bell(), seat.proc(), spin, std::min(slice, deadline),
+          [&] { return timed.is_answered(strand) || mine->closing.load(memory_order_relaxed); }, false, true);
+      if (seat.proc()) seat.proc()->blocked.store(0, memory_order_relaxed);
+      if (!unlocked.lock()) return -1;
+      if (timed.is_answered(strand)) break;
+      if (PyErr_CheckSignals() != 0) result = -1;
+      else if (mine->aborted) set_aborted_error(), result = -1;
+      else if (asked_to_collect() && !collect_if_asked()) return -1;
+      else if (turn.removed()) PyErr_SetNone(PyExc_SystemExit), result = -1;
+      else if (now_ns() >= deadline) timed.time_is_up(strand);
+      else if (lend.lent()) kick_queues();
+      if (result == 0 && now_ns() >= slice) {
+        timed.look_if_stuck();
+        if (timeout == UINT64_MAX && in_list_order && !published.check_deadlock(refs, n)) result = -1;
+      }
+    }
+  }
+  if (result != 0) return timed.give_up(strand), -1;
+  there = timed.go_on(strand, offs);
+  return 0;
+}
+
 // Waits for all of them, for as long as that needs no sleep: whether they are done. `looked`: it has waited. `ended`: the run has ended, and a
 // Python error is set.
 bool look_at_objects(PyRef** refs, Py_ssize_t n, uint64_t deadline, bool& looked, bool& ended) {

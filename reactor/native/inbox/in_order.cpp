@@ -223,14 +223,32 @@ Candidate choose(InboxServer& s, const Candidate& least, bool drivers) {
   return arguments_ready(*least.argument_wait, least.message) && may_start(s, least.message) ? least : Candidate{};
 }
 
-// The message whose turn it is by the script, if it is there.
-Candidate scripted(InboxServer& s) {
-  TagView turn = s.script[s.played];
+// The message tagged so, if it is there.
+Candidate tagged(InboxServer& s, TagView turn) {
   for (auto& c : s.incoming)
     if (Message* m = c->receiver.peek(); m && compare(tag_of(m), turn) == 0) return {m, &c->argument_wait, &c->queued, {c.get()}};
   for (auto& entry : s.parked)
     if (Candidate c = parked_front(entry); compare(tag_of(c.message), turn) == 0) return c;
   return {};
+}
+
+Candidate scripted(InboxServer& s) { return tagged(s, s.script[s.played]); }
+
+// The message that the table of timed order lets run. It was in its channel before the table knew of it.
+Next next_in_time(InboxServer& s) {
+  while (const uint32_t coroutine = ctx->timed->wakes(s.in->timed)) hooks.woken.tell(coroutine);
+  Tag turn;
+  if (!ctx->timed->next(s.in->timed, turn)) return {};
+  for (;;) {
+    find_channels(s);
+    bool several, drivers;
+    least(s, several, drivers);  // heads that are not chosen are passed over from here on
+    Candidate found = tagged(s, turn);
+    s.awaited = nullptr;
+    if (found.message && arguments_ready(*found.argument_wait, found.message)) return go(s, found);
+    if (found.message) s.awaited = found.argument_wait->missing;
+    if (found.message || !park(s)) return {};
+  }
 }
 
 Next next_by_script(InboxServer& s) {
@@ -275,6 +293,7 @@ std::vector<Candidate> candidates(InboxServer& s, size_t most) {
 }
 
 Next next_in_order(InboxServer& s) {
+  if (ctx->timed) return next_in_time(s);
   if (s.played < s.script.size()) return next_by_script(s);
   Message* looked_at = nullptr;
   for (;;) {
@@ -313,6 +332,7 @@ std::vector<DetachedCall> forget_detached(InboxServer& s) {
 }
 
 bool order_ready(const InboxServer& s) {
+  if (ctx->timed && is_timed(s)) return (!s.awaited || is_done(s.awaited)) && ctx->timed->has_next(s.in->timed);
   if (s.hold.active && ctx->header->finished.load(memory_order_seq_cst) != s.hold.seen) return true;
   for (auto& [maker, batch] : s.parked)
     if (batch.front().argument_wait.missing && is_done(batch.front().argument_wait.missing)) return true;

@@ -53,6 +53,7 @@ struct InboxServer {
   bool warned = false;         // the user was told that a message waits for long
   std::vector<Tag> script;     // the tags of its messages, in their order, where it is given; the first ones have run
   size_t played = 0;
+  Object* awaited = nullptr;   // timed order: the argument of the message whose turn it is that is being written
 };
 
 // Channels that are looked through for the next message, each time. Each task that is given a handle has a channel of its own, so there may be thousands
@@ -102,8 +103,14 @@ void tell_passed(InboxServer& s, const Candidate& chosen);  // it runs now, and 
 inline Ordered ordered(const InboxServer& s, const Message* m) {
   return {s.actor, s.in->order.load(memory_order_relaxed) & kNamed ? TagView{} : TagView(s.created), m->method};
 }
+// Timed order: its messages run when the table says so (timed/table.h).
+inline bool is_timed(const InboxServer& s) {
+  const uint32_t order = s.in->order.load(memory_order_seq_cst);
+  return s.in->timed && (!(order & kPhysical) || order & kLoop);
+}
 inline bool in_order(const InboxServer& s) {
-  return ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);
+  return ctx->timed ? is_timed(s)
+                    : ctx->logical && (!s.script.empty() || (s.in->order.load(memory_order_seq_cst) & (kSeveral | kPhysical)) == kSeveral);
 }
 // Tells of the actor's calls that somebody wants to be interrupted.
 void pass_on_cancels();

@@ -58,7 +58,7 @@ struct Bell {
 enum class ProcState : uint32_t { Free = 0, Starting, Live, Dead };
 enum class ProcKind : uint32_t { Driver = 0, Supervisor, Actor, Pool };
 enum class Digest : uint32_t { None = 0, Sampled, Full };  // see digest.h
-enum class Ordering : uint32_t { Arrival = 0, Logical, Strict };  // see order.h
+enum class Ordering : uint32_t { Arrival = 0, Logical, Strict, Timed };  // see order.h, timed/table.h
 enum class ExitReason : uint32_t {
   Unknown = 0,
   Intended,
@@ -270,6 +270,7 @@ struct Header {
   atomic<Off> run_records;  // see run_records.h
   atomic<Off> waited[kWaitedBuckets];  // lists of Waited, see patience.h
   atomic<Off> boards, notices;  // see order.h
+  atomic<Off> timed;  // the TimedTable of timed order; 0: the order is another
   atomic<uint32_t> names;  // there are actors that anybody can look up
   atomic<uint32_t> held;  // processes that hold a message back
   atomic<uint64_t> finished;  // open calls that have ended while there were any
@@ -360,6 +361,7 @@ constexpr uint32_t kSeveral = 1 << 0;  // its handle was given to somebody: ther
 constexpr uint32_t kOpenActor = 1 << 1;  // it was given a handle or a ref: its calls may have further ones as consequences
 constexpr uint32_t kPhysical = 1 << 2;  // it runs several calls at a time: its messages are taken as they come, and its calls hold nobody
 constexpr uint32_t kNamed = 1 << 3;  // it has, or had, a name
+constexpr uint32_t kLoop = 1 << 4;  // with kPhysical: its calls run on one event loop
 
 // The inbox of an actor: its channels, one per caller.
 struct alignas(64) Inbox {
@@ -373,6 +375,7 @@ struct alignas(64) Inbox {
   atomic<uint32_t> order;  // kSeveral and so on
   uint32_t restarts;  // whether the actor may be restarted when its process has died (restarts.cpp)
   uint32_t actor;  // its number, as in ActorBody
+  uint32_t timed;  // Index of its TimedServer, set before its creation is sent; 0 for none
 };
 
 struct ActorBody {

@@ -76,6 +76,7 @@ struct Local {
   uint32_t holding_back = 0;    // actors of this process that hold a message back, see set_held()
   void (*task_ready)(Local&, Off task) = nullptr;     // a task's last argument came in
   void (*actor_unheld)(Local&, Object*) = nullptr;    // an actor's last handle is gone
+  void (*completes)(Local&, Object*, State) = nullptr;  // timed order: an object is about to be completed
   void (*failure_unseen)(Local&, Object*) = nullptr;  // takes over the result of a call whose failure nobody can ask for any more
 
   Local(Heap* h, uint32_t slot, bool with_hold_list)
@@ -287,6 +288,7 @@ inline void tell_held(Local& l) {
 // Marks the object done and wakes who waits, unless it is done already. The value (or reason) has been written; the
 // caller is its only writer.
 inline void complete(Local& l, Object* o, State s) {
+  if (l.completes) l.completes(l, o, s);
   o->state.store(s, memory_order_release);
   uint64_t old = o->wait.fetch_or(1, memory_order_seq_cst);
   if (old && !(old & 1)) walk_waiters(l, o, old);

@@ -13,6 +13,16 @@ thread_local uint32_t Inside::own = 0;
 
 Context::~Context() { delete recorder; }
 
+OwnStrand* Context::strand() const {
+  if (!timed) return nullptr;
+  if (timed->in_loop()) {
+    OwnStrand* burst = timed->of_loop();
+    return burst ? burst : call->strand;  // none: the actor's constructor
+  }
+  if (PyThread_get_thread_ident() != main_thread) return nullptr;
+  return call == &kNoCall ? driver_strand.get() : call->strand;
+}
+
 PyObject* stale_error(const char* what) {
   if (hooks.stale) {
     Owned error = hooks.stale(what);

@@ -17,6 +17,7 @@
 #include "process/placement.h"
 #include "process/timeline.h"
 #include "memory/by_number.h"
+#include "timed/timed.h"
 
 namespace reactor {
 
@@ -113,6 +114,10 @@ struct Context {
   const bool journaling = header->journaling;
   const bool logical = placement->sends_calls() && (header->ordering != Ordering::Arrival || journaling);
   const bool tagged = logical || journaling || !placement->sends_calls();
+  std::unique_ptr<Timed> timed;           // null: the order is another
+  std::unique_ptr<OwnStrand> driver_strand;
+  // The strand whose operation the calling thread does; null: it is none.
+  OwnStrand* strand() const;
   uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
   Tag here;                               // of the running call; the driver has none
   uint64_t hash_of_here = 0;              // 0: not known yet

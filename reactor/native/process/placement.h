@@ -19,6 +19,7 @@
 namespace reactor {
 
 struct InboxServer;
+struct OwnStrand;
 struct TurnThread;
 
 // A call that runs in this process.
@@ -30,6 +31,7 @@ struct RunningCall {
   Message* message = nullptr;    // null if it cannot be run again
   PyObject* callable = nullptr;  // once it is found; a constructor has none
   bool streaming = false;        // it gives its results one by one
+  OwnStrand* strand = nullptr;   // in timed order
   // Packed: its actor may be removed meanwhile.
   bool storing = false;          // the method has returned, its results are being written
   bool discarded = false;        // its results were settled meanwhile

@@ -32,6 +32,7 @@
   HOOK(left_over, Run, (PyObject*, PyObject*, uint32_t),                                                                                \
        "(exception or None: a value too many, callable, number of results): "                                                           \
        "a generator's call has gone on after its last result")                                                                          \
+  HOOK(woken, Run, (uint32_t), "(number): timed order: the coroutine goes on that has this number from timed_await")                    \
   HOOK(deferred, Run, (uint32_t, uint32_t, PyObject*, PyObject*, PyObject*, PyObject*),                                                 \
        "(actor, method index, callable, args, kwargs, Completion): a call of a threaded or async actor begins")                         \
   HOOK(generator, Run, (Owned, Owned), "(completion's ref, first link's ref) -> what the caller of a streaming call gets")              \

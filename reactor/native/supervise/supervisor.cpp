@@ -65,7 +65,7 @@ void drain_inbox(Inbox* in, std::unordered_set<Off>* failed) {
   }
 }
 
-Object* new_actor(Local& l, bool restarts, bool physical) {
+Object* new_actor(Local& l, bool restarts, bool physical, bool loop) {
   Off off = l.alloc.alloc(sizeof(Inbox));
   if (!off) throw NoRoom();
   auto* in = l.heap->at<Inbox>(off);
@@ -76,8 +76,9 @@ Object* new_actor(Local& l, bool restarts, bool physical) {
   in->creation.store(0);
   in->unavailable.store(0);
   in->reasons[0] = in->reasons[1] = 0;
-  in->order.store(physical ? uint32_t(kPhysical) : 0);
+  in->order.store((physical ? kPhysical : 0) | (loop ? kLoop : 0));
   in->restarts = restarts;
+  in->timed = 0;
   Object* o = new_object(l, 1, kActorObject);
   in->actor = l.heap->header->next_actor.fetch_add(1, memory_order_relaxed);
   ActorBody body{off, in->actor, 0};

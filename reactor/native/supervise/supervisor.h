@@ -14,7 +14,7 @@ struct DeadActor {
 };
 
 // With one hold, the caller's. `restarts`: it may be restarted; `physical`: it runs several calls at a time.
-Object* new_actor(Local& l, bool restarts, bool physical);  // the next number is its
+Object* new_actor(Local& l, bool restarts, bool physical, bool loop);  // the next number is its
 void actor_unheld(Local& l, Object* actor);
 void forget_value(Object* o, std::unordered_set<Off>& freed);  // of a result that was stored and is not complete
 uint32_t new_proc(Heap* h, ProcKind kind, Off inbox, uint32_t setting);  // slot of a Starting process; kNoProc when all are taken

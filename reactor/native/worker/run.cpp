@@ -135,6 +135,7 @@ class MessageRun {
   bool cancelled_ = false;
 
   std::optional<TagScope> tag_;
+  std::unique_ptr<OwnStrand> strand_;  // in timed order
   Placement& placement_ = *ctx->placement;
   RunningCall call_;
   RunningScope running_{call_};
@@ -173,6 +174,7 @@ MessageRun::MessageRun(Message* m, Receiver* from, uint32_t task_note)
 // Notes the results in the hold list and claims them, reads the arguments, and gives the record back: in this order, so that the record and
 // the note never both miss.
 void MessageRun::take() {
+  if (ctx->timed && (strand_ = ctx->timed->starts(first_->uid))) call_.strand = strand_.get();
   for (uint32_t i = 0; i < n_; ++i) {
     results_[i] = m_->result_at(i);
     notes_[i] = ctx->local.hold_list.add(results_[i], Entry::Run);
@@ -316,9 +318,13 @@ void MessageRun::hand_on() {
       PyErr_Clear();
     }
   }
+  call_.strand = nullptr;
+  if (strand_) ctx->timed->hand_on(std::move(strand_));  // at once, likewise
   if (token) value_ = hooks.deferred(actor_, method_, callable_.get(), given.args.get(), given.kwargs.get(), token.get());
   token.reset();
-  if (!value_) handed_on_ = false;
+  if (value_) return;
+  handed_on_ = false;
+  if (ctx->timed) strand_ = ctx->timed->take_back(first_->uid);
 }
 
 void MessageRun::construct() {
@@ -480,7 +486,9 @@ bool MessageRun::finish() {
   if (put_off_) {
     put_off();
   } else if (!handed_on_) {
+    if (strand_) ctx->timed->ends(*strand_, results_.data(), n_);
     finish_results(results_.data(), notes_.data(), n_, task_note_);
+    if (strand_) ctx->timed->ended(*strand_);
     if (kind_ != MessageKind::Create && !cancelled_ && !tell_of_call(hooks.call_finished, actor_)) hooks.call_finished.complain();
   }
   forget_arguments();
@@ -503,6 +511,7 @@ void MessageRun::put_off() {
 void MessageRun::leave_actor() {
   if (!cancelled_) placement_.call_ends(call_, leaving_);
   if (leaving_ == ExitReason::Unknown || placement_.outlives_actors()) return;
+  if (strand_ && (leaving_ == ExitReason::CreationFailed || results_final_)) ctx->timed->ends(*strand_, results_.data(), n_);
   if (leaving_ == ExitReason::CreationFailed) finish_results(results_.data(), notes_.data(), n_);
   else if (results_final_) finish_results(results_.data(), notes_.data(), n_, task_note_);
   leave(leaving_);  // the supervisor completes what is noted as running

@@ -41,6 +41,7 @@ class Driver:
             `lost_text`) for each failed call whose last ref is gone and whose result nobody asked for.
         ordering: "logical" (an actor runs its calls in the order of the program's serial run), "strict" (the same, and an error if this is
             impossible) or "arrival"; see native/order/order.h.
+        timing: with ordering "timed": the arguments of `_core.begin_timed_order`, whether the run is measured and the durations that it follows.
         patience: (seconds, share of the time): the budget for which logical order may block a caller, for each call that it waits for.
         digesting: the part of calls that the digest covers (native/codec/digest.h): 0 nothing, 1 large buffers sampled, 2 everything.
         journaling: whether calls are reported to the hooks call_tag, call_sent, result, call_started, executed and call_finished.
@@ -80,6 +81,7 @@ class Driver:
         retry_delay=0.0,
         ordering="arrival",
         patience=PATIENCE,
+        timing=None,
         digesting=0,
         journaling=False,
         packed=None,
@@ -99,7 +101,7 @@ class Driver:
         self.lost = None
         self.inline = inline
         self.ordering, self.patience, self.digesting = ordering, patience, digesting
-        self.journaling = journaling
+        self.journaling, self.timing = journaling, timing
         self.spilling, self.full_wait, self.memory = spilling, full_wait, memory
         self.retry_delay = retry_delay
         self.packed = packed
@@ -146,6 +148,8 @@ class Driver:
             disk_left=self.spilling["left"] if self.spilling else 0.0,
         )
         self._spill = -1  # the core's
+        if self.timing:
+            _core.begin_timed_order(*self.timing)
         forks.stays_with_parent(self)
         for name, amount in self.resources.items():
             _core.register_resource(name, round(amount * _core.UNIT), name == "CPU")

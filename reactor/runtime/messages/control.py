@@ -57,12 +57,12 @@ class Sender:
         `timeout`, Unanswered if the supervisor is stopped or hangs."""
         ref, offset = _core.request()
         self.tell(request, *arguments, offset)
-        ok_and_value = _core.get([ref], _LOOK_SECONDS if timeout is None else timeout)
+        ok_and_value = _core.get([ref], _LOOK_SECONDS if timeout is None else timeout, False)
         if ok_and_value is None and timeout is None:
             silence = Silence(_core.supervisor_pid(), SUPERVISOR, request)
             while ok_and_value is None:
                 silence.look()
-                ok_and_value = _core.get([ref], _LOOK_SECONDS)
+                ok_and_value = _core.get([ref], _LOOK_SECONDS, False)
         if ok_and_value is None:
             raise TimeoutError(f"the supervisor did not answer {request!r} within {timeout} s")
         ok, value = ok_and_value[0]

@@ -1,0 +1,494 @@
+#include "timed/timed.h"
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+namespace reactor {
+namespace {
+
+constexpr uint32_t kChunk = 256 << 10;
+constexpr Tick kUnknown = 50;  // ticks of a stretch of which nothing is recorded
+constexpr uint64_t kStuckNs = 2000000000;
+constexpr uint64_t kStartNs = 20000000000;  // the same while no process has begun the call: one is started, or resources are awaited
+
+uint64_t hash_of_text(std::string_view text) {
+  uint64_t h = 0xcbf29ce484222325ull;
+  for (char c : text) h = (h ^ uint8_t(c)) * 0x100000001b3ull;
+  return h;
+}
+
+uint32_t as_duration(Tick ticks) { return uint32_t(std::min<Tick>(ticks, UINT32_MAX)); }
+
+// Processor time of a process and whether it runs, in clock ticks: 2 * time + runs; 0: it is gone.
+uint64_t time_of(int32_t pid) {
+  char path[32], text[512];
+  snprintf(path, sizeof path, "/proc/%d/stat", pid);
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+  if (fd >= 0) close(fd);
+  if (n <= 0) return 0;
+  text[n] = 0;
+  char* at = strrchr(text, ')');
+  if (!at || at + 3 >= text + n) return 0;
+  const char state = at[2];
+  at += 3;
+  for (int i = 0; i < 10; ++i) strtol(at, &at, 10);  // the fields between the state and the times, see proc(5)
+  const unsigned long user = strtoul(at, &at, 10), system = strtoul(at, &at, 10);
+  return 2 * (user + system) + (state == 'R' || state == 'D');
+}
+
+}  // namespace
+
+uint64_t timed_name(std::string_view name) { return hash_on(0x6e616d65, hash_of_text(name)); }
+
+uint64_t OwnStrand::name() const { return hash_on(series, number); }
+
+// ---- durations
+
+// Those of call `number` of the series. Where there are more calls than were recorded, the second half of those is gone through again and again; of a
+// series that was not recorded, one of the same name serves.
+Timed::Sequence Timed::find(uint64_t series, uint32_t number, uint64_t name) {
+  const TimedTable& t = model_.table;
+  const auto* all = local_.heap->at<uint64_t>(t.series);
+  auto place = [&](uint64_t wanted) {
+    const auto* at = std::lower_bound(all, all + t.series_count, wanted);
+    return at != all + t.series_count && *at == wanted ? uint32_t(at - all) : UINT32_MAX;
+  };
+  uint32_t at = t.series_count ? place(series) : UINT32_MAX;
+  if (at == UINT32_MAX && t.series_count) at = place(name);
+  if (at == UINT32_MAX) return {nullptr, 0};
+  const auto* first_call = local_.heap->at<uint32_t>(t.first_call);
+  const auto* first = local_.heap->at<uint32_t>(t.first_duration);
+  const uint32_t begin = first_call[at], n = first_call[at + 1] - begin;
+  if (!n) return {nullptr, 0};
+  if (number >= n) number = n / 2 + (number - n) % (n - n / 2);
+  const uint32_t call = begin + number;
+  return {local_.heap->at<uint32_t>(t.durations) + first[call], first[call + 1] - first[call]};
+}
+
+// The duration of the stretch that begins.
+Tick Timed::stretch(OwnStrand& s) {
+  if (measured()) return kNever / 2;
+  const uint32_t n = s.count;
+  if (!n) return kUnknown;
+  const uint32_t i = s.next++;
+  return std::max<Tick>(s.durations[i < n ? i : n / 2 + (i - n) % (n - n / 2)], 1);
+}
+
+// The time of the operation that the strand has come to; the next stretch begins.
+Tick Timed::operation(OwnStrand& s) {
+  TimedStrand& shared = model_.strand(s.index);
+  Tick at;
+  if (measured()) {
+    at = std::max(model_.stamp(), s.clock + 1);
+    s.measured.push_back(as_duration(at - s.clock));
+  } else {
+    at = shared.at;
+    model_.table.last = std::max(model_.table.last, at);
+  }
+  s.clock = shared.clock = at;
+  shared.at = at + stretch(s);
+  return at;
+}
+
+// ---- records
+
+uint8_t* Timed::room(uint32_t size) {
+  auto* chunk = chunk_ ? local_.heap->at<TimedChunk>(chunk_) : nullptr;
+  if (!chunk || chunk->used.load(memory_order_relaxed) + size > chunk->size) {
+    const uint32_t bytes = std::max<uint32_t>(kChunk, size + sizeof(TimedChunk));
+    const Off off = local_.alloc.alloc(bytes, For::Runtime);
+    if (!off) return nullptr;
+    chunk = local_.heap->at<TimedChunk>(off);
+    chunk->size = bytes - uint32_t(sizeof(TimedChunk));
+    chunk->used.store(0, memory_order_relaxed);
+    local_.alloc.publish(off, kPlain);
+    chunk->next = model_.table.records.load(memory_order_relaxed);
+    while (!model_.table.records.compare_exchange_weak(chunk->next, off, memory_order_release)) {}
+    chunk_ = off;
+  }
+  return reinterpret_cast<uint8_t*>(chunk + 1) + chunk->used.load(memory_order_relaxed);
+}
+
+// A record is: series, number, count, then the durations. With a count of 0 it is a name: series, its length, 0, the text, padded to 4 bytes.
+void Timed::record(uint64_t series, uint32_t number, const std::vector<uint32_t>& durations) {
+  if (durations.empty()) return;
+  const auto size = uint32_t(16 + 4 * durations.size());
+  uint8_t* at = room(size);
+  if (!at) return;
+  const auto n = uint32_t(durations.size());
+  memcpy(at, &series, 8);
+  memcpy(at + 8, &number, 4);
+  memcpy(at + 12, &n, 4);
+  memcpy(at + 16, durations.data(), 4 * durations.size());
+  local_.heap->at<TimedChunk>(chunk_)->used.fetch_add(size, memory_order_release);
+}
+
+void Timed::record_name(uint64_t series, std::string_view name) {
+  if (!named_.try_emplace(series, true).second) return;
+  const auto length = uint32_t(name.size()), size = uint32_t(16 + align_up(length, 4));
+  uint8_t* at = room(size);
+  if (!at) return;
+  memset(at, 0, size);
+  memcpy(at, &series, 8);
+  memcpy(at + 8, &length, 4);
+  memcpy(at + 16, name.data(), length);
+  local_.heap->at<TimedChunk>(chunk_)->used.fetch_add(size, memory_order_release);
+}
+
+// ---- drivers
+
+std::unique_ptr<OwnStrand> Timed::begin_driver() {
+  auto s = std::make_unique<OwnStrand>();
+  s->series = hash_of_text("driver");
+  const Sequence known = find(s->series, 0, 0);
+  s->durations = known.durations;
+  s->count = known.count;
+  record_name(s->series, "driver");
+  TimedModel::Lock lock(model_);
+  s->clock = measured() ? model_.stamp() : model_.table.last;
+  s->index = model_.new_strand(s->clock, stretch(*s));
+  if (!s->index) return nullptr;
+  model_.strand(s->index).slot = local_.slot;
+  return s;
+}
+
+void Timed::leave(OwnStrand& s) {
+  TimedModel::Lock lock(model_);
+  model_.end(s.index, operation(s));
+  if (measured()) record(s.series, s.number, s.measured);
+}
+
+// ---- operations
+
+uint64_t Timed::call(OwnStrand* by, const Call& c) {
+  OwnStrand& s = by ? *by : none_;
+  const uint64_t series = hash_on(hash_on(s.name(), c.server_key), hash_of_text(c.name));
+  const uint32_t number = s.calls[series]++;
+  const uint64_t name = timed_name(c.name);
+  if (measured()) record_name(series, c.name);
+  Off arguments = 0;
+  uint32_t n = 0;
+  if (c.arguments)
+    for (Off off : *c.arguments) n += !is_done(local_.heap->at<Object>(off)) || true;
+  TimedModel::Lock lock(model_);
+  const Tick at = by ? operation(s) : measured() ? model_.stamp() : model_.table.last;
+  const Index i = model_.new_message();
+  if (!i) return hash_on(series, number);
+  TimedMessage& m = model_.message(i);
+  if (n) {
+    arguments = local_.alloc.alloc_record(n * sizeof(Off));
+    uint32_t k = 0;
+    for (Off off : *c.arguments) local_.heap->at<Off>(arguments)[k++] = off;
+  }
+  m.server = c.server;
+  m.sent = at;
+  m.series = series;
+  m.number = number;
+  m.arguments = arguments;
+  m.n = n;
+  m.result = c.result->uid;
+  m.wake = 0;
+  m.tag.assign(c.tag);
+  const Sequence known = find(series, number, name);
+  m.first = known.count ? known.durations[0] : kUnknown;
+  m.before = m.before_serial = 0;
+  if (c.server) {
+    if (c.several) model_.server(c.server).several = true;
+    auto& last = s.before[c.server];
+    m.before = last.first;
+    m.before_serial = last.second;
+    last = {i, m.serial};
+  }
+  model_.send(i);
+  return hash_on(series, number);
+}
+
+Index Timed::make_server(Off inbox) {
+  TimedModel::Lock lock(model_);
+  return model_.new_server(inbox, 0);
+}
+
+bool Timed::block(OwnStrand& s, const std::vector<Off>& refs, uint32_t count, bool in_list_order, Tick timeout) {
+  if (s.room < refs.size()) {
+    if (s.refs) local_.alloc.free(s.refs);
+    s.room = uint32_t(std::max<size_t>(refs.size(), 8));
+    s.refs = local_.alloc.alloc_record(s.room * sizeof(Off));
+    local_.alloc.publish(s.refs, kPlain);
+  }
+  std::copy(refs.begin(), refs.end(), local_.heap->at<Off>(s.refs));
+  {
+    TimedModel::Lock lock(model_);
+    const Tick at = operation(s);
+    TimedStrand& shared = model_.strand(s.index);
+    shared.stretch = measured() ? 1 : shared.at - at;
+    shared.limit = timeout == kNever ? kNever : at + timeout;
+    shared.in_list_order = in_list_order;
+    shared.n = uint32_t(refs.size());
+    shared.count = count;
+    shared.bell = 0;
+    shared.refs = s.refs;
+    model_.block(s.index);
+  }
+  return is_answered(s);
+}
+
+void Timed::sleeps_on(OwnStrand& s, Off bell) {
+  TimedModel::Lock lock(model_);
+  model_.strand(s.index).bell = bell;
+}
+
+void Timed::time_is_up(OwnStrand& s) {
+  TimedModel::Lock lock(model_);
+  TimedStrand& shared = model_.strand(s.index);
+  if (shared.state == StrandState::Blocked) model_.unblock(s.index, shared.limit);
+}
+
+std::vector<bool> Timed::go_on(OwnStrand& s, const std::vector<Off>& refs) {
+  TimedStrand& shared = model_.strand(s.index);
+  s.clock = shared.clock;
+  std::vector<bool> there(refs.size(), true);
+  if (shared.in_list_order && shared.is_final) return there;
+  TimedModel::Lock lock(model_);
+  for (size_t i = 0; i < refs.size(); ++i) there[i] = model_.done_at(refs[i]) <= shared.answer;
+  return there;
+}
+
+void Timed::give_up(OwnStrand& s) {
+  TimedModel::Lock lock(model_);
+  TimedStrand& shared = model_.strand(s.index);
+  if (shared.state == StrandState::Blocked) model_.unblock(s.index, std::max(shared.clock, model_.table.last));
+  s.clock = shared.clock;
+}
+
+void Timed::go_outside(OwnStrand& s) {
+  TimedModel::Lock lock(model_);
+  model_.put(s.index, StrandState::Outside);
+}
+
+void Timed::come_back(OwnStrand& s) {
+  TimedModel::Lock lock(model_);
+  TimedStrand& shared = model_.strand(s.index);
+  if (shared.state != StrandState::Outside) return;
+  model_.put(s.index, StrandState::Running);
+  model_.lose(Loss::Outside);
+  if (measured()) return;
+  s.clock = shared.clock = std::max(shared.clock, model_.table.last);
+  shared.at = std::max(shared.at, shared.clock + 1);
+}
+
+// ---- calls that run here
+
+std::unique_ptr<OwnStrand> Timed::take(Index i) {
+  TimedStrand& shared = model_.strand(i);
+  auto s = std::make_unique<OwnStrand>();
+  s->index = i;
+  s->series = shared.series;
+  s->number = shared.number;
+  s->clock = shared.clock;
+  shared.slot = local_.slot;
+  const Sequence known = find(s->series, s->number, 0);
+  s->durations = known.durations;
+  s->count = known.count;
+  s->next = 1;
+  return s;
+}
+
+std::unique_ptr<OwnStrand> Timed::starts(uint64_t result) {
+  TimedModel::Lock lock(model_);
+  const TimedResult* r = model_.find(result, false);
+  if (!r || !r->strand || model_.strand(r->strand).beside) return nullptr;
+  auto s = take(r->strand);
+  if (const Index server = model_.strand(r->strand).server) model_.server(server).granted.store(0, memory_order_relaxed);
+  return s;
+}
+
+void Timed::hand_on(std::unique_ptr<OwnStrand> s) {
+  TimedStrand& shared = model_.strand(s->index);
+  if (shared.server) {
+    burst_ = std::move(s);
+    begun_ = false;
+    return;
+  }
+  TimedModel::Lock lock(model_);
+  shared.beside = true;
+}
+
+std::unique_ptr<OwnStrand> Timed::take_back(uint64_t result) {
+  if (burst_ && !begun_) return std::move(burst_);
+  TimedModel::Lock lock(model_);
+  const TimedResult* r = model_.find(result, false);
+  if (!r || !r->strand) return nullptr;
+  model_.strand(r->strand).beside = false;
+  return take(r->strand);
+}
+
+void Timed::burst_over() {
+  if (!burst_ || !begun_) return;
+  const std::unique_ptr<OwnStrand> s = std::move(burst_);
+  begun_ = false;
+  if (s->refs) local_.alloc.free(s->refs);
+  TimedModel::Lock lock(model_);
+  TimedStrand& shared = model_.strand(s->index);
+  if (shared.state != StrandState::Running) model_.put(s->index, StrandState::Running);
+  model_.end(s->index, operation(*s));
+  if (measured()) record(s->series, s->number, s->measured);
+}
+
+uint32_t Timed::await(Index server, Off object) {
+  OwnStrand& s = burst_ ? *burst_ : none_;
+  const uint64_t series = hash_on(s.name(), hash_of_text("await"));
+  const uint32_t number = s.calls[series]++;
+  if (measured()) record_name(series, "await");
+  const Off arguments = local_.alloc.alloc_record(sizeof(Off));
+  *local_.heap->at<Off>(arguments) = object;
+  TimedModel::Lock lock(model_);
+  const Tick at = burst_ ? operation(s) : measured() ? model_.stamp() : model_.table.last;
+  const Index i = model_.new_message();
+  if (!i) return 0;
+  TimedMessage& m = model_.message(i);
+  m.server = server;
+  m.sent = at;
+  m.series = series;
+  m.number = number;
+  m.arguments = arguments;
+  m.n = 1;
+  m.result = 0;
+  m.wake = ++awaits_;
+  m.before = m.before_serial = 0;
+  m.tag.root = UINT64_MAX;  // after calls of the same time, in the order in which they began to wait
+  m.tag.depth = 0;
+  m.tag.push(m.wake);
+  const Sequence known = find(series, number, timed_name("await"));
+  m.first = known.count ? known.durations[0] : kUnknown;
+  model_.server(server).several = true;
+  model_.send(i);
+  return m.wake;
+}
+
+uint32_t Timed::wakes(Index server) {
+  TimedServer& of = model_.server(server);
+  const Index strand = of.granted.load(memory_order_seq_cst), taken = of.taken;
+  const uint32_t wake = strand && taken ? model_.message(taken).wake : 0;
+  if (!wake) return 0;
+  TimedModel::Lock lock(model_);
+  burst_ = take(strand);
+  begun_ = false;
+  of.granted.store(0, memory_order_relaxed);
+  return wake;
+}
+
+void Timed::ends(OwnStrand& s, const Off* results, uint32_t n) {
+  ending_ = &s;
+  if (s.refs) local_.alloc.free(std::exchange(s.refs, 0));
+  TimedModel::Lock lock(model_);
+  TimedStrand& shared = model_.strand(s.index);
+  if (shared.state != StrandState::Running) model_.put(s.index, StrandState::Running);
+  const Tick at = operation(s);
+  for (uint32_t i = 0; i < n; ++i) {
+    auto* o = local_.heap->at<Object>(results[i]);
+    model_.done(o, at, o->state.load(memory_order_relaxed) != State::Value);
+  }
+  model_.end(s.index, at);
+}
+
+void Timed::ended(OwnStrand& s) {
+  ending_ = nullptr;
+  if (measured()) record(s.series, s.number, s.measured);
+}
+
+void Timed::completes(OwnStrand* by, Object* o, State state) {
+  if (ending_) return;  // see ends()
+  const bool failed = state != State::Value;
+  TimedModel::Lock lock(model_);
+  TimedResult* r = model_.find(o->uid, false);
+  if (r && r->message) {  // a call that has not started: it was cancelled, or its actor is dead
+    model_.forget(std::exchange(r->message, 0));
+    model_.lose(Loss::Death);
+  }
+  const Index made_by = r ? r->strand : 0;
+  if (by) {
+    // What others may wait for is completed by an operation: the next value of a stream, the call's own result, another's that it cancels. Of a value that
+    // it puts, others know after its next operation only.
+    const bool operates = kind_of(o) == kStreamLink || made_by || (r && r->waited) || o->runner.load(memory_order_relaxed) != kNoProc;
+    return model_.done(o, operates ? operation(*by) : by->clock, failed);
+  }
+  if (!made_by) return model_.done(o, model_.table.last, failed);
+  TimedStrand& s = model_.strand(made_by);
+  Tick at;
+  if (s.beside) {
+    at = measured() ? model_.stamp() : s.at;
+    model_.table.last = std::max(model_.table.last, at);
+    if (measured()) record(s.series, s.number, {as_duration(at - s.clock)});
+  } else {  // its process has died, or it was killed
+    at = std::max(model_.table.last, s.clock);
+    model_.lose(Loss::Death);
+  }
+  model_.done(o, at, failed);
+  model_.end(made_by, at);
+}
+
+// Without the lock: what the tag was copied from stays until this process has taken the message, or the actor is dead.
+bool Timed::next(Index server, Tag& tag) {
+  if (!has_next(server)) return false;
+  if (const Index taken = model_.server(server).taken) return tag.assign(model_.message(taken).tag), true;
+  return false;
+}
+
+// A source that does not come to its next operation although nothing in this program keeps it: a barrier between actors, a lock, a stream. It is no
+// source until it does.
+void Timed::look_if_stuck() {
+  if (measured()) return;
+  const uint64_t now = now_ns();
+  TimedModel::Lock lock(model_);
+  const uint64_t changes = model_.table.changes.fetch_sub(1, memory_order_relaxed);  // the lock adds it again: to look is no change
+  Index least = 0;
+  for (Index i = 1; i <= model_.table.strand_high; ++i)
+    if (model_.strand(i).state == StrandState::Running && (!least || model_.strand(i).at < model_.strand(least).at)) least = i;
+  if (!least) return;
+  TimedStrand& s = model_.strand(least);
+  const uint32_t slot = s.slot;
+  const uint64_t time = slot == kNoProc ? 0 : time_of(local_.heap->procs[slot].pid);
+  if (changes != stuck_changes_ || time != stuck_time_ || time & 1) {
+    stuck_changes_ = changes;
+    stuck_time_ = time;
+    stuck_since_ = now;
+    return;
+  }
+  if (!time && slot != kNoProc && s.at == s.clock) return model_.end(least, s.clock);  // it had written its results when its process ended
+  if (now - stuck_since_ < (slot == kNoProc ? kStartNs : kStuckNs) + 4000 * (s.at - s.clock)) return;
+  model_.put(least, StrandState::Outside);
+  model_.lose(Loss::Stuck);
+  stuck_since_ = now;
+}
+
+// ---- the table
+
+void make_timed_table(Local& l, bool measured, const std::vector<uint64_t>& series, const std::vector<uint32_t>& first_call,
+                      const std::vector<uint32_t>& first_duration, const std::vector<uint32_t>& durations) {
+  auto block = [&](const void* data, size_t size) {
+    const Off off = l.alloc.alloc_record(std::max<size_t>(size, 1));
+    memcpy(l.heap->at<uint8_t>(off), data, size);
+    l.alloc.publish(off, kPlain);
+    return off;
+  };
+  const Off off = l.alloc.alloc_record(sizeof(TimedTable));
+  l.alloc.publish(off, kPlain);
+  auto* t = l.heap->at<TimedTable>(off);
+  pthread_mutexattr_t attributes;
+  pthread_mutexattr_init(&attributes);
+  pthread_mutexattr_setpshared(&attributes, PTHREAD_PROCESS_SHARED);
+  pthread_mutexattr_setrobust(&attributes, PTHREAD_MUTEX_ROBUST);
+  pthread_mutex_init(&t->mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+  t->measured = measured;
+  t->base = now_ns();
+  t->series_count = uint32_t(series.size());
+  t->series = block(series.data(), 8 * series.size());
+  t->first_call = block(first_call.data(), 4 * first_call.size());
+  t->first_duration = block(first_duration.data(), 4 * first_duration.size());
+  t->durations = block(durations.data(), 4 * durations.size());
+  l.heap->header->timed.store(off, memory_order_release);
+}
+
+}  // namespace reactor
