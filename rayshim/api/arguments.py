@@ -1,5 +1,6 @@
 """Checks the arguments of `init` and fills in the defaults from environment variables and the machine."""
 
+import operator
 import os
 import time
 
@@ -70,6 +71,67 @@ def check_order(ordering):
     return ordering
 
 
+def timing(given, seed):
+    """(TimingSetting, durations) for ordering="timed", see rayshim.timing.timing.prepare. `given`: init(timing=), `seed`: init(timing_seed=). ValueError without
+    a file."""
+    from rayshim.timing import timing as timings
+
+    path = given or os.environ.get("RAYSHIM_TIMING")
+    if not path:
+        raise ValueError(
+            'init(ordering="timed") needs a timing file: init(timing=PATH), the option --timing, or RAYSHIM_TIMING. If the file is '
+            f"not there, this run is measured and writes it (at {calling()})"
+        )
+    return timings.prepare(path, _timing_seed(seed))
+
+
+def _timing_seed(given):
+    """init(timing_seed=), or the environment's; None: not given. ValueError for no integer, and a negative one."""
+    what = "init(timing_seed=) got"
+    if given is None and (given := os.environ.get("RAYSHIM_TIMING_SEED") or None) is not None:
+        what = "the environment variable RAYSHIM_TIMING_SEED is"
+    try:
+        if given is None or (number := parsed_timing_seed(given)) == 0:
+            return None
+    except ValueError:
+        raise ValueError(f"{what} {given!r}: it must be an integer, 0 or more (at {calling()})") from None
+    return number
+
+
+def parsed_timing_seed(given):
+    """A timing seed, an int. ValueError: it is none."""
+    try:
+        number = int(given) if isinstance(given, str) else operator.index(given)
+    except TypeError:
+        raise ValueError from None
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def check_timed(placement, has_journal):
+    """ValueError where there is no timed order: in a placement without other processes, and with a journal."""
+    if placement == "inline":
+        raise ValueError(
+            'init(ordering="timed") has no meaning with placement="inline", where each call runs to its end inside `.remote()`: use placement="isolated" '
+            f'or "packed", or another ordering (at {calling()})'
+        )
+    if has_journal:
+        raise ValueError(
+            'init(ordering="timed") cannot record or replay a journal: the timing file makes the run repeatable; leave record= and replay= out, or use '
+            f"another ordering (at {calling()})"
+        )
+
+
+def check_no_timing(order, path, seed):
+    """ValueError for arguments of timed order in another one."""
+    for name, value in (("timing", path), ("timing_seed", seed)):
+        if value is not None:
+            raise ValueError(
+                f'init({name}={value!r}) has no effect with ordering="{order}": use it with ordering="timed", or leave it out (at {calling()})'
+            )
+
+
 def seed(given):
     """The seed of the session, an int or None."""
     if given is None and (text := os.environ.get("RAYSHIM_SEED")):
@@ -123,7 +185,7 @@ def parsed_budget(given):
 #: Arguments of `init` for a session that the program starts: those that Ray has, too, and rayshim's own.
 _LARGEST_AMOUNT = 1e14  # of a resource: the core counts in 1/10000, in 64 bits
 RAYS_OF_SESSION = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
-OWN_OF_SESSION = ("record", "replay", "seed", "ordering", "patience", "placement")
+OWN_OF_SESSION = ("record", "replay", "seed", "ordering", "timing", "timing_seed", "patience", "placement")
 
 _DEFAULT_RESOURCES = {  # resource -> the argument of `init` for its amount
     "CPU": "num_cpus",

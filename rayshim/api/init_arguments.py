@@ -33,6 +33,8 @@ class InitArguments(NamedTuple):
     logging_config: LoggingConfig | None
     placement: str | packed | None
     ordering: str | None
+    timing: str | os.PathLike[str] | None
+    timing_seed: int | None
     patience: float | str | None
     digest: bool | str
     record: str | os.PathLike[str] | None

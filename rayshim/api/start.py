@@ -52,6 +52,8 @@ def init(
     logging_config: LoggingConfig | None = None,
     placement: str | packed | None = None,
     ordering: str | None = None,
+    timing: str | os.PathLike[str] | None = None,
+    timing_seed: int | None = None,
     patience: float | str | None = None,
     digest: bool | str = True,
     record: str | os.PathLike[str] | None = None,
@@ -113,7 +115,22 @@ def init(
               behind a call that never ends) run in arrival order from then on, and one line on stderr names them.
             - "strict": always the order of the serial run. A call that cannot be ordered gets an OrderingError.
             - "arrival": first come, first served, as on Ray.
+            - "timed": the order that follows from the times in the file `timing`, the same in every run. Callers wait only as long as an earlier
+              call may still come, so asynchronous programs keep their pace.
 
+        timing: path of the timing file of ordering="timed". Default: the environment variable RAYSHIM_TIMING.
+
+            - If there is no such file, this run is measured: it goes by arrival, and at its end it writes the file, with how long each stretch
+              of each call took. If there is one, the run follows it: each call has the time that its recorded durations give it, and actors run their calls, and
+              `wait` returns refs, by these times. Such runs have the same results, in isolated and packed placement, on a busy machine and on another one.
+            - Calls that are not in the file, because the program has changed or runs longer, take durations of other calls of the same caller
+              and method, or of that method. The order may then be another one, but it is again the same in each run.
+            - Not repeatable: threads of the program that make calls, async actors whose methods await something other than refs, threaded actors, sockets, clocks,
+              kernels of a GPU, and deaths of processes. `report().repeatable` says what this run has met.
+
+        timing_seed: int, 0 or more. Each duration of the timing file is multiplied by a factor drawn from this seed (lognormal, median 1,
+            sigma 0.3): another possible order of the program, again the same in each run with this seed. 0: as recorded. Default: the
+            environment variable RAYSHIM_TIMING_SEED, or 0. `rayshim timing spread` runs a program with several seeds.
         patience: the budget of time for which logical order may block callers. rayshim keeps one budget for each pair of a caller and a call
             that delays it, and one for each place in the program that calls `wait`. A pair spends its budget while the caller's call waits for
             the other call although the actor is free. A place spends its budget while enough refs are done, but not the first ones of the list.
@@ -249,6 +266,12 @@ def _start_by_steps(given, undo):
     )
     from reactor.runtime.driver.driver import Driver
 
+    timing = durations = None
+    if order == "timed":
+        arguments.check_timed(kind.name, journal is not None)
+        timing, durations = arguments.timing(given.timing, given.timing_seed)
+    else:
+        arguments.check_no_timing(order, given.timing, given.timing_seed)
     offer = {}
     if kind.takes_other_drivers and not journal:  # a journal holds the events of one driver
         offer = _offer(order, amounts, given.accepted.get("_temp_dir"), undo)
@@ -260,6 +283,7 @@ def _start_by_steps(given, undo):
         auto=auto,
         seed=seed,
         ordering=order,
+        timing=timing,
         journal=journal,
         runtime_env=env,
         of_zygote=OfZygote(env.get("env_vars") or {}, {name: os.environ.get(name) for name in variables}),
@@ -281,6 +305,7 @@ def _start_by_steps(given, undo):
         seed=seed,
         preload=slow_imports(settings.alias, for_new_zygote=True),
         ordering=order,
+        timing=durations,
         patience=budget,
         digesting=_digesting(journal is not None, given.digest),
         journaling=journal is not None,
@@ -401,6 +426,10 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     remove_wait_report()
     termination.end()
     orders.print_arrivals()
+    if session.current.settings.timing:
+        from rayshim.timing import timing
+
+        timing.end(session.current.settings.timing)
     ended = session.end()
     ended.driver.stop()
     ended.placement.end()

@@ -220,7 +220,8 @@ def wait(
 
     Without a timeout, the ready refs are the first `num_returns` of the list, as in the program's serial run. If waiting for them blocks
     the caller for longer than `init(patience=)` allows, and always with `init(ordering="arrival")`, the ready refs are those that are
-    done first, as on Ray.
+    done first, as on Ray. With `init(ordering="timed")` they are those that are done first by the times of the timing file, and a timeout is one in
+    these times, too.
 
     Arguments:
         ray_waitables: list of ObjectRef and ObjectRefGenerator; a generator is done when its next ref is.
@@ -261,7 +262,7 @@ def wait(
     if session.current.settings.journal and all(isinstance(ref, ObjectRef) for ref in refs):
         return orders.journaled_wait(refs, num_returns, timeout, sys._getframe(1))
     try:
-        if timeout is None and _core.logical() and session.current.settings.ordering != "arrival":
+        if timeout is None and _core.logical() and session.current.settings.ordering not in ("arrival", "timed"):
             return orders.wait(refs, num_returns, sys._getframe(1))  # pyright: ignore[reportReturnType]
         return _core.wait(refs, num_returns, timeout)[:2]  # pyright: ignore[reportReturnType]
     except TypeError:

@@ -160,6 +160,11 @@ def _options(wanted):
             "include_dashboard",
         )
     }
+    if (wanted.ordering or os.environ.get("RAYSHIM_ORDERING")) == "timed":
+        return None, (
+            "a session of several programs has no timed order, because a timing file is of one program: use another --ordering, or run the program "
+            "by itself with `rayshim run --ordering timed --timing FILE`"
+        )
     for name in ("resources", "labels", "system_config"):
         try:
             options[name] = _mapping(getattr(wanted, name))

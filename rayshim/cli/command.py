@@ -8,7 +8,7 @@ from rayshim.session.version import VERSION
 _INSPECTING = ("status", "stack", "memory")
 _STATE = ("list", "get", "summary", "health-check")
 _RAYS = ("start", "stop", "job", "debug", "microbenchmark", *_INSPECTING, *_STATE)
-_COMMANDS = ("run", "compare", "diff", "profile", *_RAYS)
+_COMMANDS = ("run", "compare", "diff", "profile", "timing", *_RAYS)
 _INSTEAD = {  # commands of Ray's that have nothing to show here
     "logs": "rayshim writes no log files: workers print to the program's own stdout and stderr. Of a job, `rayshim job logs ID` shows the output",
     "timeline": "times are recorded only on request: `python -m rayshim --trace out.json script.py`, or init(trace=True) and ray.timeline()",
@@ -55,6 +55,10 @@ def main(argv=None):
         from rayshim.cli import profile
 
         return _allow_broken_pipe(_showing, profile.main, argv[1:])
+    if argv[0] == "timing":
+        from rayshim.cli import timing
+
+        return _allow_broken_pipe(timing.main, argv[1:])
     if argv[0] == "diff":
         return _allow_broken_pipe(_showing, _diff, argv[1:])
     if argv[0] == "help" and len(argv) < 3:
@@ -125,6 +129,8 @@ def _run(argv, first=None):
         parser = run.parser()
         pythons, options = without_pythons(own, options_with_value(parser))
         wanted = _parsed(options, program, parser)
+        if (mistake := run.timing_mistake(wanted)) is not None:
+            parser.error(mistake)
         if (reason := _cannot_start(program, is_module, first)) is not None:
             print(f"rayshim: {reason}", file=sys.stderr)
             return 2
@@ -260,6 +266,7 @@ def _parser():
             "  diff       show the first call that differs between the journals of two runs\n"
             "  microbenchmark  run `ray microbenchmark` of the installed Ray package on rayshim\n"
             "  profile    show or delete the measurements of --placement auto\n"
+            "  timing     show, extend or delete timing files of --ordering timed; run a program in several orders\n"
             "  start      start a session that several programs can use, one after the other or at the same time\n"
             "  stop       end all your sessions that `start` has started\n"
             "  job        run programs as jobs in a session that `start` has started\n"

@@ -65,7 +65,20 @@ def parser():
         "--ordering",
         metavar="ORDER",
         type=parsers.one_of(arguments.ORDERINGS),
-        help=f"{', '.join(arguments.ORDERINGS)}, if the program does not pass ordering= to `init`",
+        help=f"{', '.join(arguments.ORDERINGS)}, if the program does not pass ordering= to `init`; timed needs --timing",
+    )
+    made.add_argument(
+        "--timing",
+        metavar="FILE",
+        type=parsers.new_file,
+        help="with --ordering timed: the timing file. If it is not there, the run is measured and writes it; if it is, the run has its order. "
+        "`rayshim timing` shows such files",
+    )
+    made.add_argument(
+        "--timing-seed",
+        metavar="N",
+        type=_timing_seed,
+        help="with --ordering timed: multiply each duration of the timing file by a factor that is drawn from N, 0 or more; 0: as recorded",
     )
     made.add_argument(
         "--patience",
@@ -126,6 +139,27 @@ def _budget(text):
             f"{text!r} is not a number of seconds, 0 or more (inf: no limit), or a share of the time such as 25%"
         ) from None
     return text
+
+
+def _timing_seed(text):
+    try:
+        return arguments.parsed_timing_seed(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"{text!r} is not an integer, 0 or more") from None
+
+
+def timing_mistake(wanted):
+    """Why the options --ordering, --timing and --timing-seed, with the environment's, do not go together; None if they do."""
+    order = wanted.ordering or os.environ.get("RAYSHIM_ORDERING")
+    if order == "timed":
+        if not (wanted.timing or os.environ.get("RAYSHIM_TIMING")):
+            return "timed order needs a timing file: add --timing FILE. If FILE is not there, this run is measured and writes it"
+        return None
+    for option, value in (("--timing", wanted.timing), ("--timing-seed", wanted.timing_seed)):
+        if value is not None:
+            remedy = f"give it with --ordering timed instead of {order}" if order else "add --ordering timed"
+            return f"{option} {value} has no effect without timed order: {remedy}"
+    return None
 
 
 _DRAWINGS = {".html": "html", ".htm": "html", ".txt": "text", ".mmd": "mermaid", ".dot": "dot"}  # methods of the graph

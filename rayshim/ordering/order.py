@@ -15,8 +15,8 @@ from rayshim.ordering import delays
 from rayshim.session import session
 
 _REPEATABLE = (
-    ". Results may differ between runs. `rayshim run --record DIR` makes this run repeatable; a larger init(patience=) keeps serial order "
-    'for longer; init(ordering="strict") always keeps it'
+    ". Results may differ between runs. `rayshim run --ordering timed --timing FILE` gives one result in all runs, at about this speed; `--record DIR` makes "
+    'this run repeatable; a larger init(patience=) keeps serial order for longer; init(ordering="strict") always keeps it'
 )
 _SET_A_LIMIT = '. Serial order cannot end here then: set a limit with init(patience=), such as patience="10%", or use init(ordering="arrival")'
 LONG = 10  # seconds: kLongHoldNs in patience.h

@@ -80,9 +80,9 @@ def found(session: Any, arrivals: Sequence[dict[str, Any]]) -> dict[str, list[An
     state = session.placement.state(timeout=5)
     reasons = [
         *_of_order(settings, arrivals),
-        *(Reason(what, place, times) for (what, place), times in physical.counted().items()),
+        *_of_answers(settings),
         *_of_threads(),
-        *_of_actors(state["actors"]),
+        *_of_actors(state["actors"], settings),
         *_of_processes(state),
         *_of_random_numbers(settings),
         *_of_gpus(state["actors"]),
@@ -93,9 +93,40 @@ def found(session: Any, arrivals: Sequence[dict[str, Any]]) -> dict[str, list[An
 def _of_order(settings, arrivals):
     if settings.ordering == "arrival":
         yield Reason('calls of several callers run in the order of their arrival: init(ordering="arrival")')
+    if settings.timing is not None:
+        yield from _of_times(settings.timing)
     for arrival in arrivals:
         what, _, place = arrival["what"].partition(" at ")
         yield Reason(f"in arrival order: {what}", place, arrival["times"])
+
+
+_LOST = {  # bits of `_core.timed_lost`, see Loss in reactor/native/timed/table.h
+    1: "a process has died, or an actor was killed: when the others saw that depends on the machine",
+    2: "the program had more open calls and values than the table of timed order holds: some were ordered by arrival",
+    4: "calls waited for something whose time is not recorded, such as a stream, or another program",
+    8: "a call did not go on, because it waits for something outside, such as a barrier or a socket: others were ordered without it",
+}
+
+
+def _of_times(setting):
+    """What can differ in timed order."""
+    if setting.measured:
+        yield Reason(
+            f"this run goes by arrival and is measured; later runs with the timing file {setting.path} are repeatable and have its order"
+        )
+    lost = _core.timed_lost()
+    for bit, what in _LOST.items():
+        if lost & bit:
+            yield Reason(what)
+
+
+_TIMED = {"wait() with a timeout", "get() whose time was up"}  # in timed order, by the times of the file
+
+
+def _of_answers(settings):
+    for (what, place), times in physical.counted().items():
+        if settings.timing is None or what not in _TIMED:
+            yield Reason(what, place, times)
 
 
 def _of_threads():
@@ -104,9 +135,13 @@ def _of_threads():
         yield Reason("several threads of the driver make calls", place, changes)
 
 
-def _of_actors(actors):
-    """Actors that run several calls at once."""
-    several = (facts for facts in actors if facts.get("several") and not facts.get("internal"))
+def _of_actors(actors, settings):
+    """Actors that run several calls at once. In timed order, those on one event loop are ordered."""
+    several = (
+        facts
+        for facts in actors
+        if facts.get("several") and not facts.get("internal") and not (settings.timing and facts.get("loop"))
+    )
     return _by_place(several, "runs several calls at once")
 
 

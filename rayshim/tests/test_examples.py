@@ -13,6 +13,11 @@ PRINTS = {
     "parallel_environments": ["2000 steps, "],
     "parameter_server": ["step 25: loss 0.010774", "weights [ 1.99 -1.    0.5 ]"],
     "actor_learner": ["best arm 3"],
+    "repeatable_players": [
+        "isolated has the same result: True",
+        "packed has the same result: True",
+        "seed 4 again has the same result: True",
+    ],
     "replay_a_run": [
         "replay computes the same: True",
         "another seed computes the same: False",

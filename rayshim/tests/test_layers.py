@@ -24,6 +24,7 @@ LAYERS = (
     ("rayshim.resources",),
     ("rayshim.recording",),
     ("rayshim.ordering",),
+    ("rayshim.timing",),
     ("rayshim.journal",),
     ("rayshim.as_ray",),
     ("rayshim.session",),

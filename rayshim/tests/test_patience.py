@@ -254,7 +254,7 @@ def test_each_is_said_once_while_it_happens_and_once_at_the_end():
         if "Store.get called by the driver now runs in arrival order, because earlier calls" in line
     ]
     assert len(said) == 1 and "(Loop.until)" in said[0]
-    assert sum("rayshim run --record" in line for line in lines) == 1
+    assert sum("`rayshim run --ordering timed --timing FILE` gives one result" in line for line in lines) == 1
     (end,) = [line for line in lines if line.startswith("rayshim: calls in arrival order in this run: ")]
     assert end.count("called by the driver while Loop.until ran") == 1 and "serial order" not in end
 

@@ -1,6 +1,6 @@
 """The table that compares two runs of one program."""
 
-from rayshim.cli.compare.plain import text_table
+from rayshim.cli.compare import plain
 
 # Title, key, function that gives the value as text, and whether more is better.
 FIGURES = [
@@ -17,17 +17,7 @@ def table(titles, runs, figures, title):
     `runs` are dicts with the figures' keys; a value that is None or missing shows as "-". Returns a rich Table, or a str without rich.
     """
     headings = ["", *titles, *(["times better"] if len(runs) == 2 else [])]
-    rows = [_row(runs, *figure) for figure in figures]
-    try:
-        from rich.table import Table
-    except ModuleNotFoundError:
-        return text_table(title, headings, rows)
-    shown = Table(title=title, title_justify="left")
-    for column, heading in enumerate(headings):
-        shown.add_column(heading, justify="right" if column else "left")
-    for row in rows:
-        shown.add_row(*row)
-    return shown
+    return plain.table(title, headings, [_row(runs, *figure) for figure in figures])
 
 
 def _row(runs, name, key, form, more_is_better):

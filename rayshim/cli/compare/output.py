@@ -27,6 +27,11 @@ def first_difference(one, other):
     return None
 
 
+def without_prefixes(text):
+    """The lines of the output, without colours and without the prefixes of workers' lines."""
+    return [_WORKER.sub("", line) for line in _COLOUR.sub("", text).splitlines()]
+
+
 def _split(text):
     """(lines of the driver, lines of the workers without their process ids)."""
     driver, workers = [], []

@@ -1,4 +1,4 @@
-"""A console without the package rich, for `rayshim compare`."""
+"""A console and tables, with and without the package rich."""
 
 import contextlib
 
@@ -22,6 +22,21 @@ class PlainConsole:
         return contextlib.nullcontext()
 
 
+def table(title, headings, rows):
+    """A table for the console, of text: the first column to the left, the others to the right. A rich Table, or a str without rich."""
+    try:
+        from rich.table import Table
+        from rich.text import Text
+    except ModuleNotFoundError:
+        return text_table(title, headings, [*rows])
+    shown = Table(title=title, title_justify="left")
+    for column, heading in enumerate(headings):
+        shown.add_column(heading, justify="right" if column else "left", no_wrap=column > 0)
+    for row in rows:
+        shown.add_row(*map(Text, row))  # no markup: a name may have brackets
+    return shown
+
+
 def text_table(title, headings, rows):
     """The table as text: the first column to the left, the others to the right."""
     cells = [headings, *rows]
@@ -33,4 +48,4 @@ def text_table(title, headings, rows):
         )
         for row in cells
     ]
-    return "\n".join([title, lines[0].rstrip(), "-" * max(len(line) for line in lines), *lines[1:]])
+    return "\n".join([*filter(None, [title]), lines[0].rstrip(), "-" * max(len(line) for line in lines), *lines[1:]])
