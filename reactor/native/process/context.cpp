@@ -13,8 +13,7 @@ thread_local uint32_t Inside::own = 0;
 
 Context::~Context() { delete recorder; }
 
-OwnStrand* Context::strand() const {
-  if (!timed) return nullptr;
+OwnStrand* Context::strand_of_thread() const {
   if (timed->in_loop()) {
     OwnStrand* burst = timed->of_loop();
     return burst ? burst : call->strand;  // none: the actor's constructor

@@ -117,7 +117,8 @@ struct Context {
   std::unique_ptr<Timed> timed;           // null: the order is another
   std::unique_ptr<OwnStrand> driver_strand;
   // The strand whose operation the calling thread does; null: it is none.
-  OwnStrand* strand() const;
+  OwnStrand* strand() const { return timed ? strand_of_thread() : nullptr; }
+  OwnStrand* strand_of_thread() const;
   uint32_t level = 0;                     // how many calls run here, one inside of the other; the driver's own are made at 0
   Tag here;                               // of the running call; the driver has none
   uint64_t hash_of_here = 0;              // 0: not known yet
