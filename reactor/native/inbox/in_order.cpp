@@ -93,13 +93,13 @@ bool park(InboxServer& s, Incoming& c) {
   return any;
 }
 
-// Takes all messages out of their channels, but for a driver's: its own are in order. A process that runs one task after the other
+// Takes all messages out of their channels, but for a driver's, unless `drivers` is set: its own are in order. A process that runs one task after the other
 // may have sent what comes later first.
-bool park(InboxServer& s) {
+bool park(InboxServer& s, bool drivers = false) {
   if (!is_constructed(s)) return false;  // a call may come before the message that makes the actor: it stays behind that
   bool any = false;
   for (auto& c : s.incoming)
-    if (ctx->heap->procs[c->receiver.channel()->producer].kind != ProcKind::Driver) any = park(s, *c) || any;
+    if (drivers || ctx->heap->procs[c->receiver.channel()->producer].kind != ProcKind::Driver) any = park(s, *c) || any;
   return any;
 }
 
@@ -234,20 +234,25 @@ Candidate tagged(InboxServer& s, TagView turn) {
 
 Candidate scripted(InboxServer& s) { return tagged(s, s.script[s.played]); }
 
-// The message that the table of timed order lets run. It was in its channel before the table knew of it.
+// The message that the table of timed order lets run. It was in its channel before the table knew of it. What a process sends is in order there, but for
+// the calls of threads that are no strands.
 Next next_in_time(InboxServer& s) {
   while (const uint32_t coroutine = ctx->timed->wakes(s.in->timed)) hooks.woken.tell(coroutine);
-  Tag turn;
-  if (!ctx->timed->next(s.in->timed, turn)) return {};
   for (;;) {
     find_channels(s);
     bool several, drivers;
-    least(s, several, drivers);  // heads that are not chosen are passed over from here on
+    least(s, several, drivers);  // from here on heads are passed over: the table's word wakes this process
+    Tag turn;
+    if (!ctx->timed->next(s.in->timed, turn)) return {};
     Candidate found = tagged(s, turn);
     s.awaited = nullptr;
+    s.sought = 0;
     if (found.message && arguments_ready(*found.argument_wait, found.message)) return go(s, found);
     if (found.message) s.awaited = found.argument_wait->missing;
-    if (found.message || !park(s)) return {};
+    if (found.message) return {};
+    if (park(s, true) || s.parked.bring_forward(turn)) continue;
+    s.sought = ctx->timed->granted(s.in->timed);
+    return {};
   }
 }
 
@@ -332,7 +337,10 @@ std::vector<DetachedCall> forget_detached(InboxServer& s) {
 }
 
 bool order_ready(const InboxServer& s) {
-  if (ctx->timed && is_timed(s)) return (!s.awaited || is_done(s.awaited)) && ctx->timed->has_next(s.in->timed);
+  if (ctx->timed && is_timed(s)) {
+    const uint32_t granted = ctx->timed->granted(s.in->timed);
+    return granted && granted != s.sought && (!s.awaited || is_done(s.awaited));
+  }
   if (s.hold.active && ctx->header->finished.load(memory_order_seq_cst) != s.hold.seen) return true;
   for (auto& [maker, batch] : s.parked)
     if (batch.front().argument_wait.missing && is_done(batch.front().argument_wait.missing)) return true;

@@ -53,6 +53,7 @@ struct InboxServer {
   bool warned = false;         // the user was told that a message waits for long
   std::vector<Tag> script;     // the tags of its messages, in their order, where it is given; the first ones have run
   size_t played = 0;
+  uint32_t sought = 0;         // timed order: the strand whose call may run, but has not come yet
   Object* awaited = nullptr;   // timed order: the argument of the message whose turn it is that is being written
 };
 

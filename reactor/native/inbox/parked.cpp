@@ -1,4 +1,5 @@
 #include "inbox/parked.h"
+#include <algorithm>
 #include "process/placement.h"
 
 namespace reactor {
@@ -47,6 +48,20 @@ DetachedCall ParkedCalls::take(const Tag& maker) {
   if (++batch.first == batch.calls.size()) batches_.erase(entry);
   else insert(*entry);
   return k;
+}
+
+bool ParkedCalls::bring_forward(TagView call) {
+  for (auto& entry : batches_) {
+    auto& [calls, first] = entry.second;
+    const auto begin = calls.begin() + long(first);
+    const auto at = std::find_if(begin, calls.end(), [&](const Parked& p) { return compare(tag_of(p.message()), call) == 0; });
+    if (at == calls.end()) continue;
+    remove(entry);
+    std::rotate(begin, at, at + 1);
+    insert(entry);
+    return true;
+  }
+  return false;
 }
 
 std::vector<DetachedCall> ParkedCalls::forget() {

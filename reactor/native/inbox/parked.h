@@ -71,6 +71,7 @@ class ParkedCalls {
 
   void add(Parked p);
   DetachedCall take(const Tag& maker);  // its first call
+  bool bring_forward(TagView call);     // it is the first of its batch from now on; false: it is not here
   std::vector<DetachedCall> forget();   // all
   // The batches by their first calls. Kept up to date from the first look on.
   const std::set<const Entry*, SentBefore>& by_arrival() { return index(), sent_; }

@@ -430,7 +430,7 @@ void Timed::completes(OwnStrand* by, Object* o, State state) {
 
 // Without the lock: what the tag was copied from stays until this process has taken the message, or the actor is dead.
 bool Timed::next(Index server, Tag& tag) {
-  if (!has_next(server)) return false;
+  if (!granted(server)) return false;
   if (const Index taken = model_.server(server).taken) return tag.assign(model_.message(taken).tag), true;
   return false;
 }

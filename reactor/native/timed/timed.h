@@ -88,7 +88,8 @@ class Timed {
 
   // The tag of the message that the server may run now. False: none.
   bool next(Index server, Tag& tag);
-  bool has_next(Index server) { return model_.server(server).granted.load(memory_order_seq_cst); }
+  // The strand of that message's call; 0: none may run.
+  Index granted(Index server) { return model_.server(server).granted.load(memory_order_seq_cst); }
   // While it is there, the strand waits for something that the table does not know.
   class Outside {
    public:
