@@ -57,12 +57,12 @@ def run_program(program, sides, repeats, limit, directory, tell=lambda side: Non
             tell(side)
             if not any(run["reason"] for run in runs[side.name]):
                 runs[side.name].append(
-                    _run(program, side, limit, Path(directory, f"{program.name}-{side.name}-{number}"))
+                    run_once(program, side, limit, Path(directory, f"{program.name}-{side.name}-{number}"))
                 )
     return runs
 
 
-def _run(program, side, limit, path):
+def run_once(program, side, limit, path):
     printed = path.with_suffix(".stdout")
     command = [*side.launcher, *program.command]
     with Child(command, side.environment, path, cwd=REPOSITORY, stdout=printed) as child:

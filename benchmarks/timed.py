@@ -1,0 +1,127 @@
+"""The pace of timed order: python -m benchmarks timed [--repeats N] [--placement NAME] [PROGRAM ...]
+
+Each program of `benchmarks/loops` is measured once and follows its timing file from then on, in turn with runs by arrival.
+"""
+
+import argparse
+import json
+import statistics
+import tempfile
+from pathlib import Path
+
+from rich.console import Console
+from rich.table import Table
+
+from benchmarks import contest, machine, report
+from benchmarks.pace import RESULTS, run_once
+from benchmarks.pace_programs import PROGRAMS, PaceSide
+from benchmarks.sides import SIDES
+
+
+def arguments_from(argv):
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks timed",
+        description="\n".join(f"{program.name:20}{program.title}" for program in PROGRAMS.values()),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="names of programs (default: all)")
+    parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each side (default: %(default)s)")
+    parser.add_argument("--placement", default="isolated", choices=("isolated", "packed"))
+    parser.add_argument(
+        "--limit", type=float, default=100.0, metavar="S", help="seconds after which a run counts as failed"
+    )
+    arguments = parser.parse_args(argv)
+    if unknown := set(arguments.programs) - set(PROGRAMS):
+        parser.error(f"no program is called {unknown.pop()!r}; there are {', '.join(PROGRAMS)}")
+    return arguments
+
+
+def sides(placement, file):
+    """(by arrival, in timed order with that file)"""
+    plain = SIDES["rayshim"]
+    launcher = (*plain.launcher, "--placement", placement, "--seed", "1")
+    timed = ("--ordering", "timed", "--timing", str(file))
+    environment = plain.process_environment()
+    return (
+        PaceSide("arrival", (*launcher, "--ordering", "arrival"), environment, placement, "arrival"),
+        PaceSide("timed", (*launcher, *timed), environment, placement, "timed"),
+    )
+
+
+def steps(run):
+    """{loop: its steps in the whole run}, the part of the output that does not depend on the clock."""
+    return {name: counts["end"] for name, counts in run["loops"].items()}
+
+
+def compare(program, placement, repeats, limit, directory, tell=lambda: None):
+    """The measured run, and the runs by arrival and in timed order, which take turns."""
+    arrival, timed = sides(placement, Path(directory, f"{program.name}.timing"))
+    runs = {"measured": [run_once(program, timed, limit, Path(directory, f"{program.name}-measured"))]}
+    tell()
+    for number in range(repeats):
+        for side in (arrival, timed)[:: 1 if number % 2 == 0 else -1]:
+            runs.setdefault(side.name, []).append(
+                run_once(program, side, limit, Path(directory, f"{program.name}-{side.name}-{number}"))
+            )
+            tell()
+    return runs
+
+
+def row(runs):
+    """The figures of a program: seconds, pace over arrival order, and in how many of its timed runs each loop made as many steps as when measured."""
+    if any(run["reason"] for some in runs.values() for run in some):
+        return {"failed": next(run["reason"] for some in runs.values() for run in some if run["reason"])}
+    first = steps(runs["measured"][0])
+    seconds = {name: statistics.median(run["seconds"] for run in some) for name, some in runs.items()}
+    return {
+        "seconds": seconds,
+        "pace": seconds["arrival"] / seconds["timed"],
+        "same": sum(steps(run) == first for run in runs["timed"]),
+        "of": len(runs["timed"]),
+    }
+
+
+def show(found, console):
+    table = Table(
+        "program", "measured, s", "by arrival, s", "timed, s", "pace over arrival", "runs with the measured one's steps"
+    )
+    for column in table.columns[1:]:
+        column.justify = "right"
+    paces = []
+    for program in found["programs"]:
+        figures = program["row"]
+        if "failed" in figures:
+            table.add_row(program["name"], "", "", "", "", figures["failed"])
+            continue
+        times = [f"{figures['seconds'][name]:.2f}" for name in ("measured", "arrival", "timed")]
+        paces.append(figures["pace"])
+        table.add_row(program["name"], *times, f"{figures['pace']:.2f}", f"{figures['same']} of {figures['of']}")
+    console.print(table)
+    if paces:
+        console.print(f"pace over arrival order: median {statistics.median(paces):.2f}, least {min(paces):.2f}")
+    console.print(machine.in_words(found["machine"]), style="dim", highlight=False)
+
+
+def main(argv=()):
+    arguments = arguments_from(argv)
+    console = Console()
+    if not console.is_terminal:
+        console.width = report.FILE_WIDTH
+    programs = [PROGRAMS[name] for name in dict.fromkeys(arguments.programs or PROGRAMS)]
+    found = {"benchmark": "timed", "machine": machine.describe(), "placement": arguments.placement, "programs": []}
+    with contest.shown() as progress, tempfile.TemporaryDirectory(prefix="rayshim-timed-") as directory:
+        bar = progress and progress.add_task("", total=len(programs) * (1 + 2 * arguments.repeats))
+
+        def tell():
+            if progress:
+                progress.update(bar, advance=1)
+
+        for program in programs:
+            runs = compare(program, arguments.placement, arguments.repeats, arguments.limit, directory, tell)
+            found["programs"].append({"name": program.name, "runs": runs, "row": row(runs)})
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"timed-{arguments.placement}.json"
+    path.write_text(json.dumps(found, indent=1) + "\n")
+    show(found, console)
+    console.print(f"written: {path}", highlight=False)
+    return 0
