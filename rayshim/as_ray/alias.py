@@ -359,6 +359,7 @@ _NOT_RAYS = (
     "ordering",
     "recording",
     "journal",
+    "timing",
     "errors",
     "session",
     "jobs",

@@ -34,7 +34,7 @@ PARTS = (
         "journal",
         "ordering",
     ),
-    *("over", "placement", "recording", "resources", "runtime_env", "scripts", "session", "util", "worker"),
+    *("over", "placement", "recording", "resources", "runtime_env", "scripts", "session", "timing", "util", "worker"),
     *("draw", "execution", "lf", "model", "runtime", "schedule"),
 )
 _LIBRARY = os.path.dirname(os.__file__) + os.sep
