@@ -19,13 +19,19 @@
 namespace reactor {
 namespace {
 
-uint64_t deadline_of(nb::object timeout) {
+// In ns; UINT64_MAX for none.
+uint64_t timeout_of(nb::object timeout) {
   if (timeout.is_none()) return UINT64_MAX;
   double s = PyFloat_AsDouble(timeout.ptr());
   if (s == -1 && PyErr_Occurred()) throw nb::python_error();
   if (s != s) throw nb::value_error("timeout=nan: give a number of seconds, or None to wait without limit");
   if (s < 0 || s > 1e9) return UINT64_MAX;  // a negative one is none
-  return now_ns() + uint64_t(s * 1e9);
+  return uint64_t(s * 1e9);
+}
+
+uint64_t deadline_of(nb::object timeout) {
+  const uint64_t ns = timeout_of(timeout);
+  return ns == UINT64_MAX ? ns : now_ns() + ns;
 }
 
 struct RefList {
@@ -169,12 +175,6 @@ size_t read_as_they_come(std::vector<PyRef*>& refs, uint64_t deadline, PyObject*
     }
   }
   return read;
-}
-
-// ns; UINT64_MAX for none. As deadline_of, of a logical clock.
-uint64_t timeout_of(nb::object timeout) {
-  const uint64_t now = now_ns(), deadline = deadline_of(timeout);
-  return deadline == UINT64_MAX ? deadline : deadline > now ? deadline - now : 0;
 }
 
 // Timed order: the strand waits until all are done, or the first that failed, as far as it may know. False: the time was up.

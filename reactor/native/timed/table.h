@@ -81,7 +81,7 @@ struct TimedMessage {
   uint32_t number;
   uint32_t wake;  // not 0: no call; a coroutine of the actor goes on, and its process knows by this number which
   uint32_t n;
-  Off arguments;  // Off[n], objects that were not done when it was sent; 0: none
+  Off arguments;  // Off[n], those of its arguments that are refs; 0: none
   uint64_t result;
   Tag tag;
 };

@@ -167,10 +167,8 @@ uint64_t Timed::call(OwnStrand* by, const Call& c) {
   const uint32_t number = s.calls[series]++;
   const uint64_t name = timed_name(c.name);
   if (measured()) record_name(series, c.name);
+  const auto n = uint32_t(c.arguments->size());
   Off arguments = 0;
-  uint32_t n = 0;
-  if (c.arguments)
-    for (Off off : *c.arguments) n += !is_done(local_.heap->at<Object>(off)) || true;
   TimedModel::Lock lock(model_);
   const Tick at = by ? operation(s) : measured() ? model_.stamp() : model_.table.last;
   const Index i = model_.new_message();
@@ -178,8 +176,7 @@ uint64_t Timed::call(OwnStrand* by, const Call& c) {
   TimedMessage& m = model_.message(i);
   if (n) {
     arguments = local_.alloc.alloc_record(n * sizeof(Off));
-    uint32_t k = 0;
-    for (Off off : *c.arguments) local_.heap->at<Off>(arguments)[k++] = off;
+    std::copy(c.arguments->begin(), c.arguments->end(), local_.heap->at<Off>(arguments));
   }
   m.server = c.server;
   m.sent = at;
@@ -443,8 +440,10 @@ void Timed::look_if_stuck() {
   TimedModel::Lock lock(model_);
   const uint64_t changes = model_.table.changes.fetch_sub(1, memory_order_relaxed);  // the lock adds it again: to look is no change
   Index least = 0;
-  for (Index i = 1; i <= model_.table.strand_high; ++i)
-    if (model_.strand(i).state == StrandState::Running && (!least || model_.strand(i).at < model_.strand(least).at)) least = i;
+  for (uint32_t k = 0; k < model_.table.running_count; ++k) {
+    const Index i = model_.table.running[k];
+    if (!least || model_.strand(i).at < model_.strand(least).at) least = i;
+  }
   if (!least) return;
   TimedStrand& s = model_.strand(least);
   const uint32_t slot = s.slot;
@@ -455,7 +454,6 @@ void Timed::look_if_stuck() {
     stuck_since_ = now;
     return;
   }
-  if (!time && slot != kNoProc && s.at == s.clock) return model_.end(least, s.clock);  // it had written its results when its process ended
   if (now - stuck_since_ < (slot == kNoProc ? kStartNs : kStuckNs) + 4000 * (s.at - s.clock)) return;
   model_.put(least, StrandState::Outside);
   model_.lose(Loss::Stuck);
