@@ -110,7 +110,7 @@ def test_sides_take_turns_and_one_that_failed_is_not_run_again(monkeypatch):
         asked.append(side.name)
         return {"reason": "broken" if side.name == "b" else None}
 
-    monkeypatch.setattr(pace, "_run", run)
+    monkeypatch.setattr(pace, "run_once", run)
     sides = [PaceSide(name, (), {}) for name in "abc"]
     runs = pace.run_program(Program("made-up", "", "nothing"), sides, 2, 1.0, "nowhere")
     assert asked == ["a", "b", "c", "c", "a"] and len(runs["b"]) == 1
