@@ -71,9 +71,9 @@ def check_order(ordering):
     return ordering
 
 
-def timing(given, seed):
-    """(TimingSetting, durations) for ordering="timed", see rayshim.timing.timing.prepare. `given`: init(timing=), `seed`: init(timing_seed=). ValueError without
-    a file."""
+def timing(given, seed, clock):
+    """(TimingSetting, durations) for ordering="timed", see rayshim.timing.timing.prepare. `given`: init(timing=), `seed`: init(timing_seed=), `clock`: init(clock=).
+    ValueError without a file."""
     from rayshim.timing import timing as timings
 
     path = given or os.environ.get("RAYSHIM_TIMING")
@@ -82,7 +82,18 @@ def timing(given, seed):
             'init(ordering="timed") needs a timing file: init(timing=PATH), the option --timing, or RAYSHIM_TIMING. If the file is '
             f"not there, this run is measured and writes it (at {calling()})"
         )
-    return timings.prepare(path, _timing_seed(seed))
+    return timings.prepare(path, _timing_seed(seed), _clock(clock))
+
+
+CLOCKS = ("physical", "logical")
+
+
+def _clock(given):
+    """init(clock=), or the environment's."""
+    clock = given or os.environ.get("RAYSHIM_CLOCK") or CLOCKS[0]
+    if clock not in CLOCKS:
+        raise ValueError(f"init(clock={clock!r}): must be one of {', '.join(map(repr, CLOCKS))} (at {calling()})")
+    return clock
 
 
 def _timing_seed(given):
@@ -123,9 +134,9 @@ def check_timed(placement, has_journal):
         )
 
 
-def check_no_timing(order, path, seed):
+def check_no_timing(order, path, seed, clock):
     """ValueError for arguments of timed order in another one."""
-    for name, value in (("timing", path), ("timing_seed", seed)):
+    for name, value in (("timing", path), ("timing_seed", seed), ("clock", None if clock == CLOCKS[0] else clock)):
         if value is not None:
             raise ValueError(
                 f'init({name}={value!r}) has no effect with ordering="{order}": use it with ordering="timed", or leave it out (at {calling()})'
@@ -185,7 +196,7 @@ def parsed_budget(given):
 #: Arguments of `init` for a session that the program starts: those that Ray has, too, and rayshim's own.
 _LARGEST_AMOUNT = 1e14  # of a resource: the core counts in 1/10000, in 64 bits
 RAYS_OF_SESSION = ("num_cpus", "num_gpus", "resources", "labels", "object_store_memory")
-OWN_OF_SESSION = ("record", "replay", "seed", "ordering", "timing", "timing_seed", "patience", "placement")
+OWN_OF_SESSION = ("record", "replay", "seed", "ordering", "timing", "timing_seed", "clock", "patience", "placement")
 
 _DEFAULT_RESOURCES = {  # resource -> the argument of `init` for its amount
     "CPU": "num_cpus",

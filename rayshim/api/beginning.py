@@ -20,6 +20,10 @@ def begin(
     screen = worker_lines.Screen(plain=logging_config is not None) if arguments.shows_output(log_to_driver) else None
     driver.show = screen and screen.show
     driver.lost = unhandled.report
+    if settings.timing:
+        from rayshim.timing import clock
+
+        undo.callback(clock.end)
     hooks.install(settings, "driver")
     placement = kind(driver.control, settings)
     undo.callback(placement.end)

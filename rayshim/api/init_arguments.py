@@ -35,6 +35,7 @@ class InitArguments(NamedTuple):
     ordering: str | None
     timing: str | os.PathLike[str] | None
     timing_seed: int | None
+    clock: str | None
     patience: float | str | None
     digest: bool | str
     record: str | os.PathLike[str] | None

@@ -54,6 +54,7 @@ def init(
     ordering: str | None = None,
     timing: str | os.PathLike[str] | None = None,
     timing_seed: int | None = None,
+    clock: str | None = None,
     patience: float | str | None = None,
     digest: bool | str = True,
     record: str | os.PathLike[str] | None = None,
@@ -125,12 +126,19 @@ def init(
               `wait` returns refs, by these times. Such runs have the same results, in isolated and packed placement, on a busy machine and on another one.
             - Calls that are not in the file, because the program has changed or runs longer, take durations of other calls of the same caller
               and method, or of that method. The order may then be another one, but it is again the same in each run.
-            - Not repeatable: threads of the program that make calls, async actors whose methods await something other than refs, threaded actors, sockets, clocks,
-              kernels of a GPU, and deaths of processes. `report().repeatable` says what this run has met.
+            - Not repeatable: threads of the program that make calls, async actors whose methods await sockets or threads, threaded actors, sockets, clocks (but see
+              `clock`), kernels of a GPU, and deaths of processes. `report().repeatable` says what this run has met.
 
         timing_seed: int, 0 or more. Each duration of the timing file is multiplied by a factor drawn from this seed (lognormal, median 1,
             sigma 0.3): another possible order of the program, again the same in each run with this seed. 0: as recorded. Default: the
             environment variable RAYSHIM_TIMING_SEED, or 0. `rayshim timing spread` runs a program with several seeds.
+        clock: in timed order, what `time.time`, `time.monotonic`, `time.perf_counter`, and these with "_ns", show the program. Default: the environment
+            variable RAYSHIM_CLOCK, or "physical".
+
+            - "physical": the machine's clocks. A program whose results depend on them, such as one that trains for 60 s, has other results on each run.
+            - "logical": the time of the order: in the measured run the time at which it is read, in later runs again the same, as if the run had begun when the measured
+              one did. The machine's clocks are those of the standard library, of code in C, such as `datetime.now()`, and of `time.sleep`.
+
         patience: the budget of time for which logical order may block callers. rayshim keeps one budget for each pair of a caller and a call
             that delays it, and one for each place in the program that calls `wait`. A pair spends its budget while the caller's call waits for
             the other call although the actor is free. A place spends its budget while enough refs are done, but not the first ones of the list.
@@ -269,9 +277,9 @@ def _start_by_steps(given, undo):
     timing = durations = None
     if order == "timed":
         arguments.check_timed(kind.name, journal is not None)
-        timing, durations = arguments.timing(given.timing, given.timing_seed)
+        timing, durations = arguments.timing(given.timing, given.timing_seed, given.clock)
     else:
-        arguments.check_no_timing(order, given.timing, given.timing_seed)
+        arguments.check_no_timing(order, given.timing, given.timing_seed, given.clock)
     offer = {}
     if kind.takes_other_drivers and not journal:  # a journal holds the events of one driver
         offer = _offer(order, amounts, given.accepted.get("_temp_dir"), undo)
@@ -427,9 +435,10 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     termination.end()
     orders.print_arrivals()
     if session.current.settings.timing:
-        from rayshim.timing import timing
+        from rayshim.timing import clock, timing
 
         timing.end(session.current.settings.timing)
+        clock.end()
     ended = session.end()
     ended.driver.stop()
     ended.placement.end()

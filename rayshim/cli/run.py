@@ -81,6 +81,13 @@ def parser():
         help="with --ordering timed: multiply each duration of the timing file by a factor that is drawn from N, 0 or more; 0: as recorded",
     )
     made.add_argument(
+        "--clock",
+        metavar="CLOCK",
+        type=parsers.one_of(arguments.CLOCKS),
+        help="with --ordering timed: what time.time() and the like show the program: physical (the machine's time) or logical (the time of the order, the "
+        "same in each run)",
+    )
+    made.add_argument(
         "--patience",
         metavar="BUDGET",
         type=_budget,
@@ -155,7 +162,11 @@ def timing_mistake(wanted):
         if not (wanted.timing or os.environ.get("RAYSHIM_TIMING")):
             return "timed order needs a timing file: add --timing FILE. If FILE is not there, this run is measured and writes it"
         return None
-    for option, value in (("--timing", wanted.timing), ("--timing-seed", wanted.timing_seed)):
+    for option, value in (
+        ("--timing", wanted.timing),
+        ("--timing-seed", wanted.timing_seed),
+        ("--clock", wanted.clock),
+    ):
         if value is not None:
             remedy = f"give it with --ordering timed instead of {order}" if order else "add --ordering timed"
             return f"{option} {value} has no effect without timed order: {remedy}"

@@ -23,6 +23,7 @@ PRINTS = {
         "another seed computes the same: False",
         "the first difference is at Scoreboard.enter",
     ],
+    "impala": ["update 20: return ", "update 400: return "],
     "compare_with_ray": ["200 rounds of 8 calls"],
 }
 
@@ -33,9 +34,9 @@ def test_every_example_is_tested():
 
 @pytest.mark.parametrize("name", PRINTS)
 def test_example(name, tmp_path):
-    if name in ("cartpole", "parallel_environments"):
+    if name in ("cartpole", "parallel_environments", "impala"):
         pytest.importorskip("gymnasium")
-    rayshim = ["-m", "rayshim"] if name == "compare_with_ray" else []  # that one says `import ray`
+    rayshim = ["-m", "rayshim"] if name in ("compare_with_ray", "impala") else []  # these say `import ray`
     done = subprocess.run(
         [sys.executable, *rayshim, str(EXAMPLES / f"{name}.py")],
         cwd=tmp_path,

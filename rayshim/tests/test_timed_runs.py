@@ -96,7 +96,7 @@ def test_the_report_of_a_measured_run_says_that_the_next_one_is_repeatable(tmp_p
 @pytest.mark.parametrize("lost, words", [(0, []), (1, ["has died"]), (2 + 8, ["table", "barrier"]), (4, ["stream"])])
 def test_what_a_run_has_lost_of_its_order_is_told(lost, words, monkeypatch):
     monkeypatch.setattr(_core, "timed_lost", lambda: lost)
-    reasons = [*repeatability._of_times(TimingSetting("a.timing", False))]
+    reasons = [*repeatability._of_times(TimingSetting("a.timing", False, (0, 0), "physical"))]
     assert len(reasons) == len(words)
     assert all(word in reason.what for word, reason in zip(words, reasons, strict=True))
 

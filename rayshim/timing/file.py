@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-VERSION = 2
+VERSION = 3
 MAGIC = b"rayshim timing %d\n" % VERSION
 # Words of a record, after two of its series (Timed::record in reactor/native/timed/timed.cpp).
 _NUMBER, _COUNT, _DURATIONS = 2, 3, 4
@@ -37,6 +37,8 @@ class Timings(NamedTuple):
         first_call: array; the calls of series i are first_call[i] to first_call[i + 1].
         first_duration: array; the durations of call k are first_duration[k] to first_duration[k + 1].
         durations: array of uint32, in ticks. A call that did not end in the measured run has none.
+        began: ns of (`time.time`, `time.monotonic`) at the begin of the measured run.
+        clock: "logical" if the program saw the time of the order (`init(clock="logical")`), else "physical".
     """
 
     names: list[str]
@@ -44,6 +46,8 @@ class Timings(NamedTuple):
     first_call: np.ndarray
     first_duration: np.ndarray
     durations: np.ndarray
+    began: tuple[int, int] = (0, 0)
+    clock: str = "physical"
 
     @property
     def calls(self):
@@ -136,7 +140,7 @@ def extended(old, new):
                 np.concatenate([call, other[len(call) :]]) if len(other) > len(call) else call
                 for call, other in zip(mine, theirs, strict=False)
             ] + (mine[len(theirs) :] or theirs[len(mine) :])
-    return made(names, calls)
+    return made(names, calls)._replace(began=old.began, clock=old.clock)
 
 
 def write(path, timings):
@@ -145,6 +149,8 @@ def write(path, timings):
         "names": timings.names,
         "calls": timings.calls,
         "durations": len(timings.durations),
+        "began": timings.began,
+        "clock": timings.clock,
     }
     arrays = (
         timings.series.astype("<u8"),
@@ -217,4 +223,5 @@ def _unpacked(data):
     first_call, first_duration = _sums(counts), _sums(lengths)
     if first_call[-1] != len(lengths) or first_duration[-1] != len(durations) or at != len(body):
         raise ValueError("its sizes differ")
-    return Timings(names, series, first_call, first_duration, durations)
+    wall, monotonic = head["began"]
+    return Timings(names, series, first_call, first_duration, durations, (wall, monotonic), str(head["clock"]))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from typing import NamedTuple
 
 import numpy as np
@@ -13,20 +14,36 @@ SIGMA = 0.3  # of the logarithms of the factors of `timing_seed`
 
 
 class TimingSetting(NamedTuple):
-    """The setting "timing" of a session in timed order. `path`: of its file; `measured`: whether this run measures and writes it, else it follows it."""
+    """The setting "timing" of a session in timed order.
+
+    Attributes:
+        path: of its file.
+        measured: whether this run measures and writes it, else it follows it.
+        began: ns of (`time.time`, `time.monotonic`) at the begin of the measured run.
+        clock: "logical" or "physical": what the clocks show the program.
+    """
 
     path: str
     measured: bool
+    began: tuple[int, int]
+    clock: str
 
 
-def prepare(path, seed=None):
-    """(TimingSetting, durations for `reactor.runtime.driver.driver.Driver`). ValueError for a file that is none. `seed`: see `varied`."""
+def prepare(path, seed=None, clock="physical"):
+    """(TimingSetting, durations for `reactor.runtime.driver.driver.Driver`). ValueError for a file that is none, or was measured with another clock.
+    `seed`: see `varied`."""
     path = os.path.abspath(os.fspath(path))
     if not os.path.exists(path):
-        return TimingSetting(path, True), (True, [], [0], [0], [])
-    timings = with_names(varied(file.read(path), seed))
-    arrays = (timings.series, timings.first_call, timings.first_duration, timings.durations)
-    return TimingSetting(path, False), (False, *(array.tolist() for array in arrays))
+        return TimingSetting(path, True, (time.time_ns(), time.monotonic_ns()), clock), (True, [], [0], [0], [])
+    timings = file.read(path)
+    if timings.clock != clock:
+        raise ValueError(
+            f"the timing file {path} was measured with clock={timings.clock!r}, and this run has clock={clock!r}: use the same clock, or name another "
+            "file, and a run will measure the program again"
+        )
+    known = with_names(varied(timings, seed))
+    arrays = (known.series, known.first_call, known.first_duration, known.durations)
+    return TimingSetting(path, False, timings.began, clock), (False, *(array.tolist() for array in arrays))
 
 
 def varied(timings, seed):
@@ -81,7 +98,7 @@ def end(setting):
             file=sys.stderr,
         )
         return
-    timings = file.parse(records)
+    timings = file.parse(records)._replace(began=setting.began, clock=setting.clock)
     try:
         file.write(setting.path, timings)
     except OSError as error:

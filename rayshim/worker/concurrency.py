@@ -25,12 +25,12 @@ _ASYNC_LIMIT = 1000  # default of max_concurrency for an async actor
 _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
-_awaited = {}  # number of a coroutine that awaits a ref, in timed order -> (refs, Future, function that settles it)
 timed = False  # timed order: what the event loop does next is decided by the core
 _made = False  # the actor's constructor has ended
 _leaving = False  # the actor ends when those are done
 _left = []  # calls that have ended the actor, or had not begun then, and wait for its death, which is their result
 _departure = threading.Lock()  # held to decide whether a call in `_left` gets its result before the death
+_IDLE_SECONDS = 1.0  # for how long a constructor waits, in timed order, until the event loop has nothing to do
 _DEATH_SECONDS = 1.0  # how long such a call waits for the calls beside it
 
 
@@ -39,10 +39,12 @@ class _Watched(selectors.DefaultSelector):
 
     waiting = set()  # noqa: RUF012
     replay = None  # rayshim.journal.loop.JournaledLoop, in a replay
+    idle = threading.Event()  # timed order: the loop has done what the constructor has begun
 
     def select(self, timeout=None):
         if timed and timeout != 0:
             _core.timed_burst(False)
+            self.idle.set()
         if timeout is not None:
             return super().select(timeout)
         self.waiting.add(self)
@@ -195,13 +197,17 @@ def awaits(refs, future, settle):
     """In timed order, in the thread of the event loop: has `settle(refs, future)` called there when the first ref is done. False: somebody else has to see to that."""
     number = _core.timed_await(refs[0]) if timed else 0
     if number:
-        _awaited[number] = (refs, future, settle)
+        from rayshim.worker.timed_loop import woken
+
+        woken[number] = settle, (refs, future)
     return bool(number)
 
 
 def wake(number):
-    """Hook of the core: the coroutine goes on that `awaits` has given this number."""
-    _groups[""].wake(*_awaited.pop(number))
+    """Hook of the core: the coroutine, or the timer, with this number goes on."""
+    from rayshim.worker.timed_loop import go_on
+
+    _groups[""].wake(_taken_up, go_on, number)
 
 
 def _refuse(groups, error):
@@ -350,6 +356,10 @@ class _Loop:
         self._calls = 0
         if self._journaled:
             self._loop = journal.loop(group, _Watched(), functools.partial(_refuse, [self]))
+        elif timed and plain:
+            from rayshim.worker.timed_loop import TimedLoop
+
+            self._loop = TimedLoop(_Watched())
         else:
             self._loop = asyncio.SelectorEventLoop(_Watched()) if plain else asyncio.new_event_loop()
         self._free = asyncio.Semaphore(limit)
@@ -377,9 +387,14 @@ class _Loop:
         async def call():
             constructing.set(call_numbers)
             result = constructor()
-            return await result if inspect.iscoroutine(result) else result
+            result = await result if inspect.iscoroutine(result) else result
+            _Watched.idle.clear()
+            return result
 
-        return asyncio.run_coroutine_threadsafe(call(), self._loop).result()
+        made = asyncio.run_coroutine_threadsafe(call(), self._loop).result()
+        if timed:  # the tasks that the constructor has begun run up to where they wait, as part of it
+            _Watched.idle.wait(_IDLE_SECONDS)
+        return made
 
     def submit(self, call):
         if self._journaled:
@@ -396,8 +411,8 @@ class _Loop:
         else:
             self._loop.call_soon_threadsafe(function, call)
 
-    def wake(self, refs, future, settle):
-        self._loop.call_soon_threadsafe(_taken_up, settle, refs, future)
+    def wake(self, function, *arguments):
+        self._loop.call_soon_threadsafe(function, *arguments)
 
     def _start(self, call):
         call.task = self._loop.create_task(self._run(call))

@@ -215,13 +215,36 @@ nb::bytes timed_records() {
   return nb::bytes(all.data(), all.size());
 }
 
-// In the thread of an actor's event loop: asks the hook `woken` to be called with the number that this gives, when the ref is done. 0: it will not be.
-uint32_t timed_await(nb::handle ref) {
+// In timed order, in the thread of an actor's event loop: the actor. 0: elsewhere, or no order is known of what the loop does.
+Index server_of_loop() {
   need_ctx();
   Inbox* in = ctx->timed && ctx->timed->in_loop() ? inbox() : nullptr;
+  return in ? in->timed : 0;
+}
+
+// In the thread of an actor's event loop: asks the hook `woken` to be called with the number that this gives, when the ref is done. 0: it will not be.
+uint32_t timed_await(nb::handle ref) {
+  const Index server = server_of_loop();
   Object* o = ref_object(ref.ptr());
   if (!o) throw nb::python_error();
-  return in && in->timed ? ctx->timed->await(in->timed, ctx->heap->off(o)) : 0;
+  return server ? ctx->timed->await(ctx->strand(), server, ctx->heap->off(o)) : 0;
+}
+
+// Likewise, when `delay` seconds are over; in a measured run, when timed_timer_is_due was called. 0: it will not be.
+uint32_t timed_timer(double delay) {
+  const Index server = server_of_loop();
+  return server ? ctx->timed->set_timer(ctx->strand(), server, delay > 0 ? Tick(std::min(delay * 1e6 + 0.5, 1e18)) : 0) : 0;
+}
+
+// Seconds since the run began, as the event loop of an actor shows them. None: what runs there is no operation of the program.
+nb::object timed_loop_time() {
+  OwnStrand* strand = ctx && ctx->timed && ctx->timed->in_loop() ? ctx->strand() : nullptr;
+  return strand ? nb::float_(double(strand->clock) * 1e-6) : nb::object(nb::none());
+}
+
+// ns since the run of timed order began, by its order. None: there is no such run.
+nb::object timed_clock() {
+  return ctx && ctx->timed ? nb::int_(1000 * ctx->timed->read_clock(ctx->strand())) : nb::object(nb::none());
 }
 
 uint32_t timed_lost() {
@@ -266,6 +289,17 @@ void bind_run(nb::module_& m) {
     else ctx->timed->burst_over();
   });
   m.def("timed_await", &timed_await, nb::arg("ref"));
+  m.def("timed_timer", &timed_timer, nb::arg("delay"));
+  m.def("timed_timer_is_due", [](uint32_t number) {
+    if (ctx && ctx->timed) ctx->timed->timer_is_due(number);
+  });
+  m.def("timed_cancel_timer", [](uint32_t number) {
+    if (ctx && ctx->timed) ctx->timed->cancel_timer(number);
+  });
+  m.def("timed_loop_time", &timed_loop_time);
+  m.def("timed_base", [] { return ctx && ctx->timed ? ctx->timed->base() : 0; });
+  m.def("timed_measured", [] { return ctx && ctx->timed && ctx->timed->measured(); });
+  m.def("timed_clock", &timed_clock);
   m.def("timed_name", [](const std::string& name) { return timed_name(name); });
   m.def("close", &close_context);
   m.def("detach", &leave_to_parent);

@@ -357,9 +357,9 @@ int wait_in_time(OwnStrand& strand, PyRef** refs, Py_ssize_t n, Py_ssize_t count
   for (Py_ssize_t i = 0; i < n; ++i) offs.push_back(mine->heap->off(refs[i]->object));
   const uint64_t deadline = timeout == UINT64_MAX || !timed.measured() ? UINT64_MAX : now_ns() + timeout;
   int result = 0;
-  if (!timed.block(strand, offs, uint32_t(count), in_list_order, timeout == UINT64_MAX ? kNever : timeout / 1000)) {
-    Seat seat;
-    timed.sleeps_on(strand, mine->heap->off(seat.bell()));
+  Seat seat;
+  if (!timed.block(strand, offs, uint32_t(count), in_list_order, timeout == UINT64_MAX ? kNever : timeout / 1000,
+                   mine->heap->off(seat.bell()))) {
     Lend lend(seat.proc() != nullptr);
     PublishedWait published;
     Away turn;

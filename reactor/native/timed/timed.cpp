@@ -7,6 +7,7 @@ namespace reactor {
 namespace {
 
 constexpr uint32_t kChunk = 256 << 10;
+constexpr uint64_t kLateness = 0x6c617465;  // in the series of by how much a timer was late
 constexpr Tick kUnknown = 50;  // ticks of a stretch of which nothing is recorded
 constexpr uint64_t kStuckNs = 2000000000;
 constexpr uint64_t kStartNs = 20000000000;  // the same while no process has begun the call: one is started, or resources are awaited
@@ -146,7 +147,7 @@ std::unique_ptr<OwnStrand> Timed::begin_driver() {
   s->count = known.count;
   record_name(s->series, "driver");
   TimedModel::Lock lock(model_);
-  s->clock = measured() ? model_.stamp() : model_.table.last;
+  s->clock = model_.table.last;
   s->index = model_.new_strand(s->clock, stretch(*s));
   if (!s->index) return nullptr;
   model_.strand(s->index).slot = local_.slot;
@@ -170,7 +171,7 @@ uint64_t Timed::call(OwnStrand* by, const Call& c) {
   const auto n = uint32_t(c.arguments->size());
   Off arguments = 0;
   TimedModel::Lock lock(model_);
-  const Tick at = by ? operation(s) : measured() ? model_.stamp() : model_.table.last;
+  const Tick at = operation_or_now(by);
   const Index i = model_.new_message();
   if (!i) return hash_on(series, number);
   TimedMessage& m = model_.message(i);
@@ -206,7 +207,7 @@ Index Timed::make_server(Off inbox) {
   return model_.new_server(inbox, 0);
 }
 
-bool Timed::block(OwnStrand& s, const std::vector<Off>& refs, uint32_t count, bool in_list_order, Tick timeout) {
+bool Timed::block(OwnStrand& s, const std::vector<Off>& refs, uint32_t count, bool in_list_order, Tick timeout, Off bell) {
   if (s.room < refs.size()) {
     if (s.refs) local_.alloc.free(s.refs);
     s.room = uint32_t(std::max<size_t>(refs.size(), 8));
@@ -223,16 +224,11 @@ bool Timed::block(OwnStrand& s, const std::vector<Off>& refs, uint32_t count, bo
     shared.in_list_order = in_list_order;
     shared.n = uint32_t(refs.size());
     shared.count = count;
-    shared.bell = 0;
+    shared.bell = bell;
     shared.refs = s.refs;
     model_.block(s.index);
   }
   return is_answered(s);
-}
-
-void Timed::sleeps_on(OwnStrand& s, Off bell) {
-  TimedModel::Lock lock(model_);
-  model_.strand(s.index).bell = bell;
 }
 
 void Timed::time_is_up(OwnStrand& s) {
@@ -328,39 +324,93 @@ void Timed::burst_over() {
   TimedModel::Lock lock(model_);
   TimedStrand& shared = model_.strand(s->index);
   if (shared.state != StrandState::Running) model_.put(s->index, StrandState::Running);
-  model_.end(s->index, operation(*s));
+  const Tick at = operation(*s);
   if (measured()) record(s->series, s->number, s->measured);
+  model_.end(s->index, at);
 }
 
-uint32_t Timed::await(Index server, Off object) {
-  OwnStrand& s = burst_ ? *burst_ : none_;
-  const uint64_t series = hash_on(s.name(), hash_of_text("await"));
-  const uint32_t number = s.calls[series]++;
-  if (measured()) record_name(series, "await");
-  const Off arguments = local_.alloc.alloc_record(sizeof(Off));
-  *local_.heap->at<Off>(arguments) = object;
-  TimedModel::Lock lock(model_);
-  const Tick at = burst_ ? operation(s) : measured() ? model_.stamp() : model_.table.last;
+// A message that a coroutine, or a callback of its loop, sends its own actor, to go on. `argument`: the object that has to be done; 0: none.
+Index Timed::message_to_itself(Index server, uint32_t wake, uint64_t series, uint32_t number, std::string_view name, Tick sent, Off argument) {
   const Index i = model_.new_message();
   if (!i) return 0;
   TimedMessage& m = model_.message(i);
   m.server = server;
-  m.sent = at;
+  m.sent = sent;
   m.series = series;
   m.number = number;
-  m.arguments = arguments;
-  m.n = 1;
+  m.arguments = argument ? local_.alloc.alloc_record(sizeof(Off)) : 0;
+  if (argument) *local_.heap->at<Off>(m.arguments) = argument;
+  m.n = argument ? 1 : 0;
   m.result = 0;
-  m.wake = ++awaits_;
+  m.wake = wake;
   m.before = m.before_serial = 0;
   m.tag.root = UINT64_MAX;  // after calls of the same time, in the order in which they began to wait
   m.tag.depth = 0;
-  m.tag.push(m.wake);
-  const Sequence known = find(series, number, timed_name("await"));
+  m.tag.push(wake);
+  const Sequence known = find(series, number, timed_name(name));
   m.first = known.count ? known.durations[0] : kUnknown;
   model_.server(server).several = true;
   model_.send(i);
-  return m.wake;
+  return i;
+}
+
+uint32_t Timed::await(OwnStrand* by, Index server, Off object) {
+  OwnStrand& s = by ? *by : none_;
+  const uint64_t series = hash_on(s.name(), hash_of_text("await"));
+  const uint32_t number = s.calls[series]++;
+  if (measured()) record_name(series, "await");
+  TimedModel::Lock lock(model_);
+  return message_to_itself(server, ++awaits_, series, number, "await", operation_or_now(by), object) ? awaits_ : 0;
+}
+
+// The message of a timer is sent at the time that is asked for, and the time by which the loop was late in the measured run.
+uint32_t Timed::set_timer(OwnStrand* by, Index server, Tick delay) {
+  OwnStrand& s = by ? *by : none_;
+  const uint64_t series = hash_on(s.name(), hash_of_text("timer"));
+  const uint32_t number = s.calls[series]++;
+  const uint32_t wake = ++awaits_;
+  TimedModel::Lock lock(model_);
+  Timer timer{server, 0, 0, number, series, operation_or_now(by) + delay};
+  if (measured()) {
+    record_name(series, "timer");
+    record_name(hash_on(series, kLateness), "late");
+  } else {
+    const Sequence late = find(hash_on(series, kLateness), number, timed_name("late"));
+    timer.when += late.count ? late.durations[0] - 1 : kUnknown;
+    timer.message = message_to_itself(server, wake, series, number, "timer", timer.when, 0);
+    if (!timer.message) return 0;
+    timer.serial = model_.message(timer.message).serial;
+  }
+  timers_.emplace(wake, timer);
+  return wake;
+}
+
+void Timed::timer_is_due(uint32_t wake) {
+  const auto found = timers_.find(wake);
+  if (found == timers_.end()) return;
+  const Timer timer = found->second;
+  timers_.erase(found);
+  TimedModel::Lock lock(model_);
+  const Tick now = model_.table.last = std::max(model_.stamp(), timer.when);  // the loop's clock and this one round differently
+  record(hash_on(timer.series, kLateness), timer.number, {as_duration(now - timer.when + 1)});  // 0 is no duration
+  message_to_itself(timer.server, wake, timer.series, timer.number, "timer", now, 0);
+}
+
+// Its message has not started: the actor runs what cancels it.
+void Timed::cancel_timer(uint32_t wake) {
+  const auto found = timers_.find(wake);
+  if (found == timers_.end()) return;
+  const Timer timer = found->second;
+  timers_.erase(found);
+  if (!timer.message) return;
+  TimedModel::Lock lock(model_);
+  const TimedMessage& m = model_.message(timer.message);
+  if (m.serial == timer.serial && m.listed) model_.forget(timer.message);
+}
+
+Tick Timed::read_clock(OwnStrand* by) {
+  TimedModel::Lock lock(model_);
+  return by ? operation(*by) : measured() ? std::max(model_.table.last, (now_ns() - model_.table.base) / 1000) : model_.table.last;
 }
 
 uint32_t Timed::wakes(Index server) {
@@ -372,6 +422,7 @@ uint32_t Timed::wakes(Index server) {
   burst_ = take(strand);
   begun_ = false;
   of.granted.store(0, memory_order_relaxed);
+  timers_.erase(wake);
   return wake;
 }
 
@@ -382,16 +433,12 @@ void Timed::ends(OwnStrand& s, const Off* results, uint32_t n) {
   TimedStrand& shared = model_.strand(s.index);
   if (shared.state != StrandState::Running) model_.put(s.index, StrandState::Running);
   const Tick at = operation(s);
+  if (measured()) record(s.series, s.number, s.measured);  // at once: the program may be over when its results are there
   for (uint32_t i = 0; i < n; ++i) {
     auto* o = local_.heap->at<Object>(results[i]);
     model_.done(o, at, o->state.load(memory_order_relaxed) != State::Value);
   }
   model_.end(s.index, at);
-}
-
-void Timed::ended(OwnStrand& s) {
-  ending_ = nullptr;
-  if (measured()) record(s.series, s.number, s.measured);
 }
 
 void Timed::completes(OwnStrand* by, Object* o, State state) {

@@ -47,6 +47,7 @@ class Timed {
   };
 
   bool measured() const { return model_.table.measured; }
+  uint64_t base() const { return model_.table.base; }  // ns of the monotonic clock when the run began
   std::unique_ptr<OwnStrand> begin_driver();
   void leave(OwnStrand& s);  // a driver's: it ends
 
@@ -54,10 +55,9 @@ class Timed {
   uint64_t call(OwnStrand* by, const Call& call);  // gives what names the call in each run
   Index make_server(Off inbox);
   void set_key(Index server, uint64_t key) { model_.server(server).key = key; }  // before anybody else calls it
-  // Whether it is answered already. `timeout`: kNever for none.
-  bool block(OwnStrand& s, const std::vector<Off>& refs, uint32_t count, bool in_list_order, Tick timeout);
+  // Whether it is answered already. `timeout`: kNever for none. `bell`: on which it sleeps until then.
+  bool block(OwnStrand& s, const std::vector<Off>& refs, uint32_t count, bool in_list_order, Tick timeout, Off bell);
   bool is_answered(const OwnStrand& s) { return model_.strand(s.index).answered.load(memory_order_seq_cst); }
-  void sleeps_on(OwnStrand& s, Off bell);
   void time_is_up(OwnStrand& s);  // of a measured run
   std::vector<bool> go_on(
       OwnStrand& s,
@@ -78,11 +78,17 @@ class Timed {
   void burst_begins() { begun_ = true; }
   void burst_over();
   // A coroutine goes on when the object is done. Gives the number by which it is known then.
-  uint32_t await(Index server, Off object);
+  uint32_t await(OwnStrand* by, Index server, Off object);
+  // A callback of the loop runs after `delay`. Gives its number, as `await` does. In a measured run, `timer_is_due` has to be called then.
+  uint32_t set_timer(OwnStrand* by, Index server, Tick delay);
+  void timer_is_due(uint32_t number);
+  void cancel_timer(uint32_t number);
+  // What a clock shows the strand. To look at it is an operation: a later run sees the same time. `by` null: that of the last operation.
+  Tick read_clock(OwnStrand* by);
   // The server may let go on a coroutine: its number; 0: none.
   uint32_t wakes(Index server);
   void ends(OwnStrand& s, const Off* results, uint32_t n);  // at once they are completed
-  void ended(OwnStrand& s);  // they are
+  void ended() { ending_ = nullptr; }  // they are
   // The result of some call, or a value, is about to be completed. `by`: the strand that does it, or null.
   void completes(OwnStrand* by, Object* o, State state);
 
@@ -113,6 +119,8 @@ class Timed {
  private:
   std::unique_ptr<OwnStrand> take(Index strand);
   Tick operation(OwnStrand& s);
+  Tick operation_or_now(OwnStrand* by) { return by ? operation(*by) : measured() ? model_.stamp() : model_.table.last; }
+  Index message_to_itself(Index server, uint32_t wake, uint64_t series, uint32_t number, std::string_view name, Tick sent, Off argument);
   Tick stretch(OwnStrand& s);
   Sequence find(uint64_t series, uint32_t number, uint64_t name);
   void record(uint64_t series, uint32_t number, const std::vector<uint32_t>& durations);
@@ -127,6 +135,13 @@ class Timed {
   bool has_loop_ = false, begun_ = false;
   std::unique_ptr<OwnStrand> burst_;  // runs in the loop
   uint32_t awaits_ = 0;
+  struct Timer {
+    Index server, message;  // in a measured run the message is sent when it is due
+    uint32_t serial, number;
+    uint64_t series;
+    Tick when;
+  };
+  std::unordered_map<uint32_t, Timer> timers_;  // by its number as a coroutine's
   std::unordered_map<uint64_t, bool> named_;
   Off chunk_ = 0;
   uint64_t stuck_changes_ = 0, stuck_since_ = 0, stuck_time_ = 0;

@@ -488,7 +488,7 @@ bool MessageRun::finish() {
   } else if (!handed_on_) {
     if (strand_) ctx->timed->ends(*strand_, results_.data(), n_);
     finish_results(results_.data(), notes_.data(), n_, task_note_);
-    if (strand_) ctx->timed->ended(*strand_);
+    if (strand_) ctx->timed->ended();
     if (kind_ != MessageKind::Create && !cancelled_ && !tell_of_call(hooks.call_finished, actor_)) hooks.call_finished.complain();
   }
   forget_arguments();
