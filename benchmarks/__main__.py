@@ -9,6 +9,7 @@ import sys
 from benchmarks.machine import REPOSITORY
 
 ALONE = {
+    "curves": "learning curves of one asynchronous program, in several runs on Ray and in timed order",
     "demo": "deep Q-learning on Ray and on rayshim: compares results and speed",
     "faults": "random programs whose processes are killed: checks results, exceptions, times and leftovers",
     "layers": "where the time of one rayshim call goes",
@@ -20,6 +21,7 @@ ALONE = {
     "report": "makes Markdown tables and plots of all results from the JSON files",
     "savina": "Savina, a suite of actor programs, on reactor, on rayshim and Ray, and on other actor libraries",
     "timed": "the pace of timed order, and whether each run repeats the measured one",
+    "timed_cores": "the pace of timed order with 4, 16 and 64 actors on as many cores, by simulation",
 }
 _MODULES = {
     "faults": "faults.campaign",
@@ -37,12 +39,7 @@ def main():
     for package in ("benchmarks", "rayshim", "reactor"):
         compileall.compile_dir(REPOSITORY / package, quiet=2)
     if sys.argv[1:2] and sys.argv[1] in ALONE:
-        module = {
-            "faults": "faults.campaign",
-            "report": "publish",
-            "savina": "savina.command",
-            "published": "published.command",
-        }.get(sys.argv[1], sys.argv[1])
+        module = _MODULES.get(sys.argv[1], sys.argv[1])
         return importlib.import_module(f"benchmarks.{module}").main(sys.argv[2:])
     from benchmarks import heads
 

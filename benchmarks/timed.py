@@ -1,6 +1,7 @@
-"""The pace of timed order: python -m benchmarks timed [--repeats N] [--placement NAME] [PROGRAM ...]
+"""Timed order: python -m benchmarks timed [--repeats N] [--placement NAME] [--outputs] [PROGRAM ...]
 
-Each program of `benchmarks/loops` is measured once and follows its timing file from then on, in turn with runs by arrival.
+Each program of `benchmarks/loops` is measured once and follows its timing file from then on, in turn with runs by arrival, which shows the pace. With `--outputs` it
+follows it in each placement, with the logical clock, which shows whether each run prints the same.
 """
 
 import argparse
@@ -17,6 +18,8 @@ from benchmarks.pace import RESULTS, run_once
 from benchmarks.pace_programs import PROGRAMS, PaceSide
 from benchmarks.sides import SIDES
 
+PLACEMENTS = ("isolated", "packed")
+
 
 def arguments_from(argv):
     parser = argparse.ArgumentParser(
@@ -26,7 +29,12 @@ def arguments_from(argv):
     )
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help="names of programs (default: all)")
     parser.add_argument("--repeats", type=int, default=3, metavar="N", help="runs of each side (default: %(default)s)")
-    parser.add_argument("--placement", default="isolated", choices=("isolated", "packed"))
+    parser.add_argument("--placement", default="isolated", choices=PLACEMENTS, help="of all runs")
+    parser.add_argument(
+        "--outputs",
+        action="store_true",
+        help='instead of the pace: whether runs with clock="logical" in both placements print what the measured one, in --placement, has printed',
+    )
     parser.add_argument(
         "--limit", type=float, default=100.0, metavar="S", help="seconds after which a run counts as failed"
     )
@@ -36,11 +44,11 @@ def arguments_from(argv):
     return arguments
 
 
-def sides(placement, file):
-    """(by arrival, in timed order with that file)"""
+def sides(placement, file, *options):
+    """(by arrival, in timed order with that file and these options)"""
     plain = SIDES["rayshim"]
     launcher = (*plain.launcher, "--placement", placement, "--seed", "1")
-    timed = ("--ordering", "timed", "--timing", str(file))
+    timed = ("--ordering", "timed", "--timing", str(file), *options)
     environment = plain.process_environment()
     return (
         PaceSide("arrival", (*launcher, "--ordering", "arrival"), environment, placement, "arrival"),
@@ -65,6 +73,23 @@ def compare(program, placement, repeats, limit, directory, tell=lambda: None):
             )
             tell()
     return runs
+
+
+def outputs(program, measured_in, repeats, limit, directory, tell=lambda: None):
+    """How many runs printed, all clocks included, what the measured one has printed: {placement: number}, and why a run failed, None for none."""
+    order = [measured_in, *(placement for _ in range(repeats) for placement in PLACEMENTS)]
+    first, same = None, dict.fromkeys(PLACEMENTS, 0)
+    for number, placement in enumerate(order):
+        _, timed = sides(placement, Path(directory, f"{program.name}.timing"), "--clock", "logical")
+        run = run_once(program, timed, limit, Path(directory, f"{program.name}-{number}"))
+        tell()
+        if run["reason"]:
+            return same, run["reason"]
+        if first is None:
+            first = run
+        else:
+            same[placement] += run == first
+    return same, None
 
 
 def row(runs):
@@ -102,6 +127,16 @@ def show(found, console):
     console.print(machine.in_words(found["machine"]), style="dim", highlight=False)
 
 
+def show_outputs(found, console):
+    repeats = found["repeats"]
+    table = Table("program", *(f"{placement}, of {repeats}" for placement in PLACEMENTS), "")
+    for program in found["programs"]:
+        table.add_row(program["name"], *(str(program["same"][name]) for name in PLACEMENTS), program["failed"] or "")
+    console.print("runs that print what the measured run has printed:")
+    console.print(table)
+    console.print(machine.in_words(found["machine"]), style="dim", highlight=False)
+
+
 def main(argv=()):
     arguments = arguments_from(argv)
     console = Console()
@@ -109,6 +144,7 @@ def main(argv=()):
         console.width = report.FILE_WIDTH
     programs = [PROGRAMS[name] for name in dict.fromkeys(arguments.programs or PROGRAMS)]
     found = {"benchmark": "timed", "machine": machine.describe(), "placement": arguments.placement, "programs": []}
+    found["repeats"] = arguments.repeats
     with contest.shown() as progress, tempfile.TemporaryDirectory(prefix="rayshim-timed-") as directory:
         bar = progress and progress.add_task("", total=len(programs) * (1 + 2 * arguments.repeats))
 
@@ -117,11 +153,16 @@ def main(argv=()):
                 progress.update(bar, advance=1)
 
         for program in programs:
-            runs = compare(program, arguments.placement, arguments.repeats, arguments.limit, directory, tell)
-            found["programs"].append({"name": program.name, "runs": runs, "row": row(runs)})
+            how = (program, arguments.placement, arguments.repeats, arguments.limit, directory, tell)
+            if arguments.outputs:
+                same, failed = outputs(*how)
+                found["programs"].append({"name": program.name, "same": same, "failed": failed})
+            else:
+                runs = compare(*how)
+                found["programs"].append({"name": program.name, "runs": runs, "row": row(runs)})
     RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"timed-{arguments.placement}.json"
+    path = RESULTS / f"timed-{'outputs' if arguments.outputs else arguments.placement}.json"
     path.write_text(json.dumps(found, indent=1) + "\n")
-    show(found, console)
+    (show_outputs if arguments.outputs else show)(found, console)
     console.print(f"written: {path}", highlight=False)
     return 0

@@ -116,7 +116,7 @@ def sleeping_coroutines(ray):
         async def nap(self, name, number):
             self.seen.append((name, number, "asleep", self.beats))
             await asyncio.sleep(0.002 * (number % 3))
-            time.sleep(some_time() / 5)
+            time.sleep(some_time() / 5)  # noqa: ASYNC251  its own work
             self.seen.append((name, number, "awake", self.beats))
 
         async def all(self):

@@ -13,6 +13,7 @@ TimedModel::Lock::Lock(TimedModel& m) : model_(m) {
   if (error != EOWNERDEAD) return;
   m.lose(Loss::Death);
   pthread_mutex_consistent(&m.table.mutex);
+  m.look_at_all();
 }
 
 TimedModel::Lock::~Lock() {
@@ -116,6 +117,8 @@ void TimedModel::free_message(Index i) {
   TimedMessage& m = message(i);
   if (m.arguments) local_.alloc.free(std::exchange(m.arguments, 0));
   ++m.serial;
+  m.key = 0;
+  if (m.first_open) look_again(m.first_open);  // they wait for it no more
   m.next = table.message_free;
   table.message_free = i;
 }
@@ -135,7 +138,7 @@ TimedResult* TimedModel::find(uint64_t uid, bool make) {
   if (!make) return nullptr;
   if (!free && oldest && oldest->done < horizon()) free = oldest;
   if (!free) return lose(Loss::Full), nullptr;
-  *free = {uid, kNever, 0, 0, false, false};
+  *free = {uid, kNever, 0, 0, 0, false, false};
   return free;
 }
 
@@ -147,8 +150,10 @@ Tick TimedModel::done_at(Off object) {
 
 // ---- messages
 
+// The key, if it is known; else what is missing first.
 bool TimedModel::find_key(TimedMessage& m) {
   Tick key = m.sent;
+  m.open_for = 0;
   if (m.before) {
     const TimedMessage& before = message(m.before);
     if (before.serial == m.before_serial) {
@@ -159,25 +164,87 @@ bool TimedModel::find_key(TimedMessage& m) {
   const Off* arguments = m.arguments ? local_.heap->at<Off>(m.arguments) : nullptr;
   for (uint32_t i = 0; arguments && i < m.n; ++i) {
     const Tick at = done_at(arguments[i]);
-    if (at == kNever) return false;
+    if (at == kNever) {
+      m.open_for = local_.heap->at<Object>(arguments[i])->uid;
+      if (find(m.open_for, true)) return false;
+      continue;  // the table is full: it goes by arrival
+    }
     key = std::max(key, at);
   }
   m.key = key;
   return true;
 }
 
+Index* TimedModel::chain_of(const TimedMessage& m) {
+  if (!m.open_for) return &message(m.before).first_open;
+  TimedResult* r = find(m.open_for, false);
+  return r ? &r->first_open : nullptr;
+}
+
+// What find_key has found missing knows of it.
+void TimedModel::wait_for_key(Index i) {
+  TimedMessage& m = message(i);
+  Index* first = chain_of(m);
+  m.open = true;
+  m.previous = 0;
+  m.next = *first;
+  if (m.next) message(m.next).previous = i;
+  *first = i;
+  if (m.open_for) find(m.open_for, false)->waited = true;
+}
+
+void TimedModel::stop_waiting(TimedMessage& m) {
+  if (!std::exchange(m.open, false)) return;
+  if (m.next) message(m.next).previous = m.previous;
+  if (m.previous) message(m.previous).next = m.next;
+  else if (Index* first = chain_of(m)) *first = m.next;
+}
+
+// What these messages waited for is there. Those that have their keys now may be what others wait for.
+void TimedModel::look_again(Index& chain) {
+  auto take = [&](Index& first) {
+    for (Index i = std::exchange(first, 0); i; i = message(i).next) {
+      message(i).open = false;
+      again_.push_back(i);
+    }
+  };
+  const size_t done = again_.size();
+  take(chain);
+  while (again_.size() > done) {
+    const Index i = again_.back();
+    again_.pop_back();
+    if (!find_key(message(i))) {
+      wait_for_key(i);
+      continue;
+    }
+    take(message(i).first_open);
+    is_known(i);
+  }
+}
+
+// Who has held the lock was killed in it: it may have taken messages from the list of what they wait for, and not have put them anywhere.
+void TimedModel::look_at_all() {
+  again_.clear();
+  for (TimedResult& r : table.result) r.first_open = 0;
+  Index open = 0;
+  for (Index i = table.message_high; i > 0; --i) {
+    TimedMessage& m = message(i);
+    m.first_open = 0;
+    if (m.key != kNever) continue;
+    m.next = open;
+    open = i;
+  }
+  look_again(open);
+}
+
 void TimedModel::send(Index i) {
   TimedMessage& m = message(i);
   m.key = kNever;
-  m.listed = false;
+  m.listed = m.open = false;
+  m.first_open = 0;
   if (TimedResult* r = m.result ? find(m.result, true) : nullptr) r->message = i;
   if (find_key(m)) return is_known(i);
-  table.open[table.open_count++] = i;
-  for (uint32_t k = 0; m.arguments && k < m.n; ++k) {
-    auto* o = local_.heap->at<Object>(local_.heap->at<Off>(m.arguments)[k]);
-    if (is_done(o) && !find(o->uid, false)) continue;
-    if (TimedResult* r = find(o->uid, true)) r->waited = true;
-  }
+  wait_for_key(i);
 }
 
 // The message's key is known: it starts, or has its place among those of its server. As a rule it comes after all others.
@@ -204,11 +271,7 @@ void TimedModel::unlist(TimedServer& s, TimedMessage& m) {
 
 void TimedModel::forget(Index i) {
   TimedMessage& m = message(i);
-  for (uint32_t k = 0; k < table.open_count; ++k)
-    if (table.open[k] == i) {
-      table.open[k] = table.open[--table.open_count];
-      break;
-    }
+  stop_waiting(m);
   if (m.server) {
     unlist(server(m.server), m);
     set_ready(m.server);
@@ -264,19 +327,19 @@ void TimedModel::look_for_answer(TimedStrand& s) {
   s.answer = kNever;
   s.is_final = false;
   const Off* refs = local_.heap->at<Off>(s.refs);
-  if (s.in_list_order) {
-    Tick at = s.clock;
-    bool known = true;
-    for (uint32_t i = 0; known && i < s.n; ++i) {
-      const Tick done = done_at(refs[i]);
-      known = done != kNever;
-      if (!known) break;
-      at = std::max(at, done);
-      const TimedResult* r = find(local_.heap->at<Object>(refs[i])->uid, false);
-      if (r && r->failed) break;
+  if (s.in_list_order || s.count == s.n) {
+    bool failed = false;
+    for (; s.known < s.n && !failed; ++s.known) {
+      const Tick done = done_at(refs[s.known]);
+      if (done == kNever) break;
+      s.known_at = std::max(s.known_at, done);
+      const TimedResult* r = s.in_list_order ? find(local_.heap->at<Object>(refs[s.known])->uid, false) : nullptr;
+      failed = r && r->failed;
     }
-    if (known) s.answer = at;
-    s.is_final = known && at <= s.limit;
+    const bool known = failed || s.known == s.n;
+    if (failed) --s.known;  // it is looked at again
+    if (known) s.answer = s.known_at;
+    s.is_final = known && (!s.in_list_order || s.known_at <= s.limit);
   } else {
     times_.clear();
     for (uint32_t i = 0; i < s.n; ++i)
@@ -294,6 +357,8 @@ void TimedModel::block(Index i) {
   TimedStrand& s = strand(i);
   put(i, StrandState::Blocked);
   s.answered.store(0, memory_order_relaxed);
+  s.known = 0;
+  s.known_at = s.clock;
   look_for_answer(s);
   const Off* refs = local_.heap->at<Off>(s.refs);
   for (uint32_t k = 0; !s.is_final && k < s.n; ++k) {
@@ -319,19 +384,7 @@ void TimedModel::done(Object* o, Tick at, bool failed) {
   r->failed = failed;
   if (!std::exchange(r->waited, false)) return;
   for (uint32_t k = 0; k < table.blocked_count; ++k) look_for_answer(strand(table.blocked[k]));
-  for (bool again = true; again;) {  // a key that is known may be what the next message of its strand waits for
-    again = false;
-    for (uint32_t k = 0; k < table.open_count;) {
-      const Index i = table.open[k];
-      if (!find_key(message(i))) {
-        ++k;
-        continue;
-      }
-      table.open[k] = table.open[--table.open_count];
-      is_known(i);
-      again = true;
-    }
-  }
+  look_again(r->first_open);
 }
 
 // ---- the rule

@@ -54,6 +54,11 @@ class TimedModel {
   List list_of(StrandState state);
   void set_ready(Index server);
   bool find_key(TimedMessage& m);
+  Index* chain_of(const TimedMessage& m);
+  void wait_for_key(Index message);
+  void stop_waiting(TimedMessage& m);
+  void look_again(Index& chain);
+  void look_at_all();
   void is_known(Index message);
   void unlist(TimedServer& s, TimedMessage& m);
   void look_for_answer(TimedStrand& s);
@@ -68,6 +73,7 @@ class TimedModel {
   Local& local_;
   bool needs_bounds_ = false;  // something could go on, if no other source can come before it
   std::vector<Off> to_ring_, ringing_;
+  std::vector<Index> again_;
   std::vector<Tick> times_;
 };
 

@@ -60,6 +60,8 @@ struct TimedStrand {
   bool is_final;  // nothing else can change the answer
   bool in_list_order;  // get: it waits for all, and for the first that failed when those before it are done
   uint32_t n, count;
+  uint32_t known;  // so many of them, from the first on, are done, the last of them at `known_at`: they are not looked at again
+  Tick known_at;
   Off refs;  // Off[n], objects
   Off bell;  // on which it sleeps
   atomic<uint32_t> answered;
@@ -69,8 +71,12 @@ struct TimedStrand {
 };
 
 struct TimedMessage {
-  Index next, previous;  // of its server's, if its key is known; `next` also of the free ones
-  bool listed;
+  // Of its server's, if its key is known; of those that wait for the same, if it is not; `next` also of the free ones.
+  Index next, previous;
+  bool listed;  // its key is known
+  bool open;    // it waits for a result, or for the message before it
+  uint64_t open_for;  // uid of that result; 0: the message before it
+  Index first_open;   // of the messages that wait for its key
   uint32_t serial;  // raised when it leaves the table
   Index server;
   Index before;  // the message before it, of the same strand to the same server, while that has no key
@@ -103,6 +109,7 @@ struct TimedResult {
   uint64_t uid;  // 0: free
   Tick done;  // kNever: not yet
   Index strand, message;
+  Index first_open;  // of the messages that wait for it
   bool failed, waited;
 };
 
@@ -119,10 +126,9 @@ struct TimedTable {
   Off series, first_call, first_duration, durations;
   atomic<Off> records;  // chunks of what is recorded now
   uint32_t strand_high, strand_free, server_high, message_high, message_free;
-  uint32_t running_count, blocked_count, ready_count, open_count;
+  uint32_t running_count, blocked_count, ready_count;
   Index running[kStrands], blocked[kStrands];
   Index ready[kServers];  // servers that are free and have a message whose key is known
-  Index open[kMessages];  // messages whose key is not known
   TimedStrand strand[kStrands];
   TimedServer server[kServers];
   TimedMessage message[kMessages];
