@@ -199,6 +199,10 @@ def observe(wanted):
     for name in arguments.OWN_OF_SESSION:
         if (value := getattr(wanted, name, None)) not in (None, ""):
             os.environ[f"RAYSHIM_{name.upper()}"] = str(value)
+    if wanted.seed is not None:
+        from reactor.runtime.seeding import seeding
+
+        seeding.reseed(wanted.seed, "driver")  # the program may seed them again
     reports = {
         "--explain": wanted.explain and _explain,
         "--graph": wanted.graph and (lambda: _draw(*wanted.graph)),

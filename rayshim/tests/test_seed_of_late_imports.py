@@ -150,3 +150,27 @@ print(ray.get(A.remote().draw.remote()))
         ).stdout
     )
     assert len(set(found)) == 3
+
+
+DRAWS = """
+import random
+import numpy
+import ray
+print(random.random(), numpy.random.rand(), numpy.random.default_rng().random())
+ray.init(num_cpus=1, logging_level="ERROR")
+import torch
+print(torch.rand(1).item(), random.random())
+"""
+
+
+def test_the_option_seed_seeds_the_driver_too(tmp_path):
+    program = tmp_path / "draws.py"
+    program.write_text(DRAWS)
+
+    def drawn(*options):
+        command = [sys.executable, "-m", "rayshim", *options, str(program)]
+        return subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+
+    one, again, other, none = drawn("--seed", "1"), drawn("--seed", "1"), drawn("--seed", "2"), drawn()
+    assert one == again
+    assert len({*one, *other, *none}) == 15
