@@ -7,6 +7,7 @@ It prints the mean return of the last 20 episodes after each 20 updates. All ran
 is which trajectory is ready first, and so with which weights each one is played.
 """
 
+import logging
 import os
 import sys
 
@@ -41,7 +42,7 @@ class Actor:
                 logs = self.network(torch.from_numpy(self.observation))[:2].log_softmax(0)
             action = int(torch.multinomial(logs.exp(), 1, generator=self.random))
             self.observation, reward, terminated, truncated, _ = self.environment.step(action)
-            self.score += reward
+            self.score += float(reward)
             steps.append((action, float(logs[action]), reward, float(terminated or truncated)))
             if terminated or truncated:
                 scores.append(self.score)
@@ -91,6 +92,6 @@ def train(updates):
 
 
 if __name__ == "__main__":
-    ray.init(num_cpus=os.cpu_count(), log_to_driver=False, logging_level="ERROR")
+    ray.init(num_cpus=os.cpu_count(), log_to_driver=False, logging_level=logging.ERROR)
     train(int(sys.argv[1]) if sys.argv[1:] else 400)
     ray.shutdown()

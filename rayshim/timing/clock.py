@@ -7,6 +7,7 @@ runtime see the machine's clocks, and so does code in C, such as `datetime.now()
 import functools
 import sys
 import time
+from typing import Any
 
 from reactor import _core
 
@@ -51,7 +52,7 @@ def begin(began):
 
 def _replace(real, clock, name):
     """`clock` in place of `real` in `time`, and where modules of the program have imported it from there."""
-    places = [(vars(time), name)]
+    places: list[tuple[dict[str, Any], str]] = [(time.__dict__, name)]
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", None)
         if not isinstance(names, dict) or module is time or not _is_programs_module(names):
