@@ -274,7 +274,8 @@ class Run:
     def _send(self, strand, call):
         server = self.servers[call.server]
         tag = self._next_tag(strand)
-        message = Message(tag, strand.clock, server, call.method, call.arguments, strand.last.get(server), Ref(tag))
+        before = None if server.lends else strand.last.get(server)  # tasks overtake those whose arguments are missing
+        message = Message(tag, strand.clock, server, call.method, call.arguments, before, Ref(tag))
         strand.last[server] = message
         server.inbox.append(message)
         return message.result
