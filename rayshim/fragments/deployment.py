@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayshim.fragments.algorithm import METHODS, Algorithm
+from rayshim.fragments.measuring import best
 from rayshim.fragments.policies import FRAGMENTS, POLICIES, Policy
 from rayshim.fragments.team import Team
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 _EPISODES = 20  # of the mean return
+_SECONDS_OF_AUTO = 3.0  # for each policy
 
 
 @dataclass(frozen=True)
@@ -47,28 +49,41 @@ def deploy(
 ) -> Deployment:
     """Makes the processes that a distribution policy asks for, and gives the deployment, which trains.
 
-    algorithm: an instance of a subclass of `Algorithm`. policy: a name in POLICIES, or a `Policy`. devices: "cpu" or "cuda", or one of these for
-    the name of each role; roles that are not named are on the CPU. replicas: of the policy's actors, for a policy given by name (default: 2).
+    algorithm: an instance of a subclass of `Algorithm`. policy: a name in POLICIES, or a `Policy`, or "auto": each of
+    POLICIES is measured for a few seconds on this algorithm, the figures are printed, and the quickest is taken. devices: "cpu" or "cuda", or one of these for
+    the name of each role; roles that are not named are on the CPU. replicas: of the policy's actors, for a policy given by name (default: 2; for "auto" the number of cores).
     ray: the module of Ray's API; by default the one of `ray` and `rayshim` that is initialised, else `rayshim`.
 
     Raises TypeError if the algorithm lacks a method, ValueError if the policy or a device does not exist or the environments cannot be divided.
     """
     _check_algorithm(algorithm)
-    policy = _policy(policy, replicas)
-    _check_roles(policy)
     ray = ray or _running()
-    placed = _devices(policy, devices, ray)
-    return Deployment(policy, Team(algorithm, policy, placed, ray))
+    if policy == "auto":
+        policy = best(
+            lambda policy: _start(algorithm, policy, devices, ray), algorithm.environments, replicas, _SECONDS_OF_AUTO
+        )
+    else:
+        policy = _policy(policy, replicas)
+    return _start(algorithm, policy, devices, ray)
+
+
+def _start(algorithm: Algorithm, policy: Policy, devices: str | Mapping[str, str], ray: Any) -> Deployment:
+    _check_roles(policy)
+    return Deployment(policy, Team(algorithm, policy, _devices(policy, devices, ray), ray))
 
 
 class Deployment:
-    """An algorithm on the processes of a policy. As a context manager it closes itself."""
+    """An algorithm on the processes of a policy. As a context manager it closes itself.
+
+    Attributes:
+        policy: the policy. steps: environment steps so far.
+    """
 
     def __init__(self, policy: Policy, team: Team) -> None:
         self.policy = policy
         self._team = team
         self._iterations = policy.iterate(team)
-        self._count = self._steps = 0
+        self.steps = self._count = 0
         self._last: deque[float] = deque(maxlen=_EPISODES)
 
     def train(
@@ -84,16 +99,16 @@ class Deployment:
         return self._train(iterations, steps, until_return)
 
     def _train(self, iterations: int | None, steps: int | None, until: float | None) -> Iterator[Progress]:
-        begin, count, before = time.perf_counter(), self._count, self._steps
+        begin, count, before = time.perf_counter(), self._count, self.steps
         while (iterations is None or self._count - count < iterations) and (
-            steps is None or self._steps - before < steps
+            steps is None or self.steps - before < steps
         ):
             iteration = next(self._iterations)
             self._count += 1
-            self._steps += iteration.steps
+            self.steps += iteration.steps
             self._last.extend(iteration.returns)
             mean = sum(self._last) / len(self._last) if self._last else float("nan")
-            yield Progress(self._count, self._steps, iteration.returns, mean, time.perf_counter() - begin)
+            yield Progress(self._count, self.steps, iteration.returns, mean, time.perf_counter() - begin)
             if until is not None and len(self._last) == _EPISODES and mean >= until:
                 return
 
@@ -150,7 +165,7 @@ def _policy(policy: str | Policy, replicas: int | None) -> Policy:
         return policy
     if policy not in POLICIES:
         raise ValueError(
-            f"There is no policy {policy!r}. The policies are {', '.join(POLICIES)}, or give an instance of Policy."
+            f"There is no policy {policy!r}. The policies are {', '.join(POLICIES)} and auto, or give an instance of Policy."
         )
     return POLICIES[policy]() if replicas is None else POLICIES[policy](replicas)
 
@@ -177,9 +192,11 @@ def _check_roles(policy: Policy) -> None:
         )
 
 
-def _devices(policy: Policy, devices: str | Mapping[str, str], ray: Any) -> dict[str, str]:
+def _devices(policy: Policy, devices: str | Mapping[str, str], ray: Any) -> dict[str, tuple[str, float]]:
+    """{role: (device, share of a GPU of each process)}. Roles that hold environments alone have no network, and stay on the CPU."""
     names = [role.name for role in policy.roles]
-    placed = dict.fromkeys(names, devices) if isinstance(devices, str) else dict(devices)
+    with_network = [role.name for role in policy.roles if role.fragments != ("environments",)]
+    placed = dict.fromkeys(with_network, devices) if isinstance(devices, str) else devices
     for name, device in placed.items():
         if name not in names:
             raise ValueError(
@@ -187,13 +204,15 @@ def _devices(policy: Policy, devices: str | Mapping[str, str], ray: Any) -> dict
             )
         if device not in ("cpu", "cuda"):
             raise ValueError(f"devices= puts {name!r} on {device!r}; a device is 'cpu' or 'cuda'.")
-    if "cuda" in placed.values():
-        if not ray.is_initialized():
-            ray.init()
-        there, asked = ray.cluster_resources().get("GPU", 0), sum(device == "cuda" for device in placed.values())
-        if asked > there:
-            raise ValueError(
-                f"devices= asks for {asked} GPU{'s' if asked > 1 else ''}, one for each role on 'cuda', and the machine has {there:g}. "
-                "Use 'cpu', or init(num_gpus=) if there are more."
-            )
-    return placed
+    processes = sum(role.replicas for role in policy.roles if placed.get(role.name) == "cuda")
+    if processes == 0:
+        return dict.fromkeys(names, ("cpu", 0.0))
+    if not ray.is_initialized():
+        ray.init()
+    gpus = int(ray.cluster_resources().get("GPU", 0))
+    if gpus == 0:
+        raise ValueError(
+            f"devices= puts {processes} of the processes on 'cuda', and there is no GPU. Use 'cpu', or init(num_gpus=) if there is one."
+        )
+    share = 1 / -(-processes // gpus)
+    return {name: ("cuda", share) if placed.get(name) == "cuda" else ("cpu", 0.0) for name in names}

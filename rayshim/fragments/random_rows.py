@@ -31,8 +31,8 @@ class RandomRows:
         return self._next("standard_normal", shape)
 
     def choice(self, probabilities: torch.Tensor) -> torch.Tensor:
-        """int64 (n): for each row one of k categories, with these probabilities (n, k)."""
-        below = probabilities.cumsum(-1) <= self.uniform(1).to(probabilities.device)
+        """int64 (n, ...): one of k categories each, with these probabilities (n, ..., k)."""
+        below = probabilities.cumsum(-1) <= self.uniform(*probabilities.shape[1:-1], 1).to(probabilities.device)
         return below.sum(-1).clamp_max(probabilities.shape[-1] - 1)
 
     def _next(self, kind: str, shape: tuple[int, ...]) -> torch.Tensor:

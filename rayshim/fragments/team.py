@@ -46,7 +46,7 @@ class Asked(NamedTuple):
 
 
 class Team:
-    """The processes that a policy asks for.
+    """The processes that a policy asks for. `devices`: {role: (device, share of a GPU of each process)}.
 
     Attributes:
         ray: the module of Ray's API.
@@ -56,7 +56,9 @@ class Team:
         weights: ref of the newest weights for actors; None before the first and where nobody acts but learners.
     """
 
-    def __init__(self, algorithm: Algorithm, policy: Policy, devices: Mapping[str, str], ray: Any) -> None:
+    def __init__(
+        self, algorithm: Algorithm, policy: Policy, devices: Mapping[str, tuple[str, float]], ray: Any
+    ) -> None:
         self.ray = ray
         self.members = arrange(policy, algorithm.environments)
         self.collectors = [member for member in self.members if member.has("act")]
@@ -68,22 +70,19 @@ class Team:
         self._are_sent = any(not member.has("gradient") for member in self.collectors)
         stored = ray.put(algorithm)
         for member in sorted(self.members, key=lambda member: bool(member.sources)):
-            member.handle = self._start(member, stored, algorithm, devices.get(member.role.name, "cpu"))
+            member.handle = self._start(member, stored, algorithm, *devices[member.role.name])
         # Those that another acts in are ready when that is.
         sources = [source for member in self.members for source in member.sources]
         ray.get([member.handle.__ray_ready__.remote() for member in self.members if member not in sources])
 
-    def _start(self, member: Member, stored: Any, algorithm: Algorithm, device: str) -> Any:
+    def _start(self, member: Member, stored: Any, algorithm: Algorithm, device: str, gpu: float) -> Any:
         actor = type(member.role.name, (Process,), {"__module__": Process.__module__})
-        options: dict[str, float] = {"num_cpus": 0}
-        if device == "cuda":
-            options["num_gpus"] = 1 / member.role.replicas
         learns = range(algorithm.environments) if member is self.server else None
         if member.has("gradient"):
             learns = range(member.feeders[0].environments.start, member.feeders[-1].environments.stop)
         return (
             self.ray.remote(actor)
-            .options(**options)
+            .options(num_cpus=0, num_gpus=gpu)
             .remote(
                 stored,
                 device,

@@ -10,7 +10,7 @@ from torch.distributions import Categorical
 
 from rayshim.fragments.algorithm import Batch, Request, Step
 from rayshim.fragments.algorithms.networks import advantages_of
-from rayshim.fragments.algorithms.ppo import PPO, ActorCritic
+from rayshim.fragments.algorithms.ppo import PPO
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -26,7 +26,7 @@ class A3C(PPO):
     learning_rate: float = 1e-3
     smoothing: float = 1.0  # n-step returns
 
-    def make_optimisers(self, network: ActorCritic) -> dict[str, torch.optim.Optimizer]:
+    def make_optimisers(self, network: Any) -> dict[str, torch.optim.Optimizer]:
         return {"all": torch.optim.RMSprop(network.parameters(), lr=self.learning_rate, alpha=0.99, eps=1e-5)}
 
     def learn(self, learner: Learner, batch: Batch) -> Generator[Request, Any, None]:

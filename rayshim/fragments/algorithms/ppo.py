@@ -58,21 +58,21 @@ class PPO(Algorithm):
     def make_environment(self) -> gymnasium.Env[Any, Any]:
         return gymnasium.make(self.environment)
 
-    def make_network(self) -> ActorCritic:
+    def make_network(self) -> Any:
         environment = self.make_environment()
         observation, actions = environment.observation_space.shape[0], environment.action_space.n  # pyright: ignore
         return ActorCritic(observation, actions, self.hidden)
 
-    def make_optimisers(self, network: ActorCritic) -> dict[str, torch.optim.Optimizer]:
+    def make_optimisers(self, network: Any) -> dict[str, torch.optim.Optimizer]:
         return {"all": torch.optim.Adam(network.parameters(), lr=self.learning_rate, eps=1e-5)}
 
-    def act(self, network: ActorCritic, observation: torch.Tensor, random: RandomRows, step: int) -> Batch:
+    def act(self, network: Any, observation: torch.Tensor, random: RandomRows, step: int) -> Batch:
         """observation: (n, observation). Returns "action": int64 (n), "log_probability": float32 (n)."""
         chances = network.logits(observation).log_softmax(-1)
         action = random.choice(chances.exp())
-        return {"action": action, "log_probability": chances.gather(-1, action[:, None]).squeeze(-1)}
+        return {"action": action, "log_probability": chances.gather(-1, action[..., None]).squeeze(-1)}
 
-    def decide(self, network: ActorCritic, observation: torch.Tensor) -> torch.Tensor:
+    def decide(self, network: Any, observation: torch.Tensor) -> torch.Tensor:
         return network.logits(observation).argmax(-1)
 
     def learn(self, learner: Learner, batch: Batch) -> Generator[Request, Any, None]:
@@ -87,6 +87,7 @@ class PPO(Algorithm):
         target = advantage + value
         mean, square = yield Mean(torch.stack([advantage.mean(), advantage.square().mean()]))
         advantage = (advantage - mean) / (square - mean.square()).clamp_min(1e-8).sqrt()
+        advantage = advantage.reshape(*advantage.shape, *[1] * (batch["action"].dim() - 2))  # of each part of an action
         for _ in range(self.epochs):
             for times in torch.randperm(len(target), generator=learner.generator).chunk(self.minibatches):
                 observation = batch["observation"][times]
