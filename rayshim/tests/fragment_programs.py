@@ -34,7 +34,7 @@ def trained(algorithm, policy, iterations=3, **options):
     with deploy(algorithm, policy, **options) as deployment:
         progress = list(deployment.train(iterations=iterations))
         returns = [value for one in progress for value in one.returns]
-        return deployment.digest(), deployment.weights(), progress[-1].steps, returns
+        return deployment.digest(), deployment.weights(), deployment.steps, returns
 
 
 if __name__ == "__main__":

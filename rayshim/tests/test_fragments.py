@@ -46,7 +46,7 @@ def test_policies_with_one_learner_give_the_same_bits(start, expected, placement
     start(placement)
     digest, _, steps, returns = expected
     assert steps == 3 * 4 * 16 and len(returns) > 3
-    for policy in EQUAL if placement != "isolated" else ("coarse", "fine"):
+    for policy in EQUAL if placement != "isolated" else ("coarse",):
         found = trained(small(), policy)
         assert (found[0], found[2:]) == (digest, (steps, returns)), policy
 
@@ -76,7 +76,7 @@ def test_several_learners_learn_what_one_learns_but_for_rounding(start, algorith
 
 
 def test_an_asynchronous_server_answers_each_worker_by_itself(start):
-    start("isolated")
+    start()
     policy = central(2, asynchronous=True)
     first = trained(A3C(environments=4, hidden=16), policy, iterations=0)[1]
     _, weights, steps, _ = trained(A3C(environments=4, hidden=16), policy, iterations=5)
