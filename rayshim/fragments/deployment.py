@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rayshim.fragments.algorithm import METHODS, Algorithm
+from rayshim.fragments.arrangement import check_roles
 from rayshim.fragments.measuring import best
-from rayshim.fragments.policies import FRAGMENTS, POLICIES, Policy
+from rayshim.fragments.policies import POLICIES, Policy
 from rayshim.fragments.team import Team
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def deploy(
 
 
 def _start(algorithm: Algorithm, policy: Policy, devices: str | Mapping[str, str], ray: Any) -> Deployment:
-    _check_roles(policy)
+    check_roles(policy)
     return Deployment(policy, Team(algorithm, policy, _devices(policy, devices, ray), ray))
 
 
@@ -168,28 +169,6 @@ def _policy(policy: str | Policy, replicas: int | None) -> Policy:
             f"There is no policy {policy!r}. The policies are {', '.join(POLICIES)} and auto, or give an instance of Policy."
         )
     return POLICIES[policy]() if replicas is None else POLICIES[policy](replicas)
-
-
-def _check_roles(policy: Policy) -> None:
-    for role in policy.roles:
-        if unknown := sorted(set(role.fragments) - set(FRAGMENTS)):
-            raise ValueError(
-                f"The role {role.name!r} has the fragment {unknown[0]!r}; the fragments are {', '.join(FRAGMENTS)}."
-            )
-        if role.replicas < 1:
-            raise ValueError(f"The role {role.name!r} has {role.replicas} replicas; it needs at least 1.")
-    has = {fragment: [role for role in policy.roles if fragment in role.fragments] for fragment in FRAGMENTS}
-    if missing := [fragment for fragment, roles in has.items() if not roles]:
-        raise ValueError(f"No role of the policy {policy.name!r} has the fragment {missing[0]!r}.")
-    apart = [role for role in has["update"] if "gradient" not in role.fragments]
-    if apart and (has["update"] != apart or sum(role.replicas for role in apart) != 1):
-        raise ValueError(
-            f"The policy {policy.name!r} needs `update` in each role with `gradient`, or in one process apart from all of them."
-        )
-    if not apart and has["update"] != has["gradient"]:
-        raise ValueError(
-            f"A role of the policy {policy.name!r} has `gradient` without `update`, and no process apart from it has `update`."
-        )
 
 
 def _devices(policy: Policy, devices: str | Mapping[str, str], ray: Any) -> dict[str, tuple[str, float]]:

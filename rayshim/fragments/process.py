@@ -87,10 +87,10 @@ class Process:
         mean = self._learner.combine(parts)
         return self._learner.weights() if mean is None else mean
 
-    def learn(self, *trajectories: Trajectory) -> np.ndarray:
-        """Learns alone; gives the weights."""
+    def learn(self, send: bool, *trajectories: Trajectory) -> np.ndarray | None:
+        """Learns alone; gives the weights if they are to be sent."""
         self._learner.learn(self._batch(trajectories))
-        return self._learner.weights()
+        return self._learner.weights() if send else None
 
     def weights(self) -> np.ndarray:
         return self._learner.weights()

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rayshim.fragments.arrangement import Member, arrange
 from rayshim.fragments.policies import Iteration
 from rayshim.fragments.process import Process
 
@@ -13,21 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rayshim.fragments.algorithm import Algorithm
-    from rayshim.fragments.policies import Policy, Role
-
-
-@dataclass(eq=False)
-class Member:
-    """A process. environments: the range of those that it holds, acts in or learns from."""
-
-    role: Role
-    environments: range = range(0)
-    sources: list[Member] = field(default_factory=list)  #: whose environments it acts in, if it has none
-    feeders: list[Member] = field(default_factory=list)  #: whose trajectories it learns from
-    handle: Any = None
-
-    def has(self, fragment: str) -> bool:
-        return fragment in self.role.fragments
+    from rayshim.fragments.policies import Policy
 
 
 class Collected(NamedTuple):
@@ -53,7 +38,7 @@ class Team:
         collectors: processes with `act`, in the order of their environments.
         learners: processes with `gradient`, in the order of theirs.
         server: the process with `update`, if that is apart from the learners; else None.
-        weights: ref of the newest weights for actors; None before the first and where nobody acts but learners.
+        weights: ref of the newest weights for actors, or of None: of the first weights, or nobody acts but learners.
     """
 
     def __init__(
@@ -107,7 +92,9 @@ class Team:
     def learn(self, collected: Sequence[Collected]) -> None:
         """Learns from what all collectors have collected. A learner that is alone is not waited for; `weights` is a ref in any case."""
         if len(self.learners) == 1 and self.server is None:
-            self.weights = self.learners[0].handle.learn.remote(*self._trajectories(self.learners[0], collected))
+            self.weights = self.learners[0].handle.learn.remote(
+                self._are_sent, *self._trajectories(self.learners[0], collected)
+            )
             return
         requests = [self.begin(learner, collected) for learner in self.learners]
         while any(asked := self.ray.get([request.asked for request in requests])):
@@ -156,53 +143,3 @@ class Team:
         if learner.feeders == [learner]:
             return []
         return [one.trajectory for one in collected if one.collector in learner.feeders]
-
-
-def arrange(policy: Policy, environments: int) -> list[Member]:
-    """The processes of a policy, and who works for whom. ValueError: that number of environments cannot be divided so."""
-    members = [Member(role) for role in policy.roles for _ in range(role.replicas)]
-    holders = [member for member in members if member.has("environments")]
-    if len(holders) > environments:
-        raise ValueError(
-            f"The policy {policy.name!r} divides {environments} environments among {len(holders)} processes, so that some have none. "
-            f"Use at most {environments} replicas, or give the algorithm more environments."
-        )
-    for holder, part in zip(holders, split(range(environments), len(holders))):
-        holder.environments = part
-    alone = [member for member in holders if not member.has("act")]
-    apart = [member for member in members if member.has("act") and not member.has("environments")]
-    if bool(alone) != bool(apart) or len(apart) > len(alone):
-        raise ValueError(
-            f"In the policy {policy.name!r} {len(apart)} processes act without environments, and {len(alone)} processes hold environments without "
-            "acting. Each of the first needs at least one of the second."
-        )
-    for actor, part in zip(apart, split(range(len(alone)), len(apart))):
-        actor.sources = alone[part.start : part.stop]
-        actor.environments = range(actor.sources[0].environments.start, actor.sources[-1].environments.stop)
-    collectors = sorted((m for m in members if m.has("act")), key=lambda member: member.environments.start)
-    learners = [member for member in members if member.has("gradient")]
-    if len(learners) > len(collectors):
-        raise ValueError(
-            f"The policy {policy.name!r} has {len(learners)} learners and {len(collectors)} processes that act; each learner needs one."
-        )
-    for learner, part in zip(learners, split(range(len(collectors)), len(learners))):
-        learner.feeders = collectors[part.start : part.stop]
-        if any(a.environments.stop != b.environments.start for a, b in pairwise(learner.feeders)):
-            raise ValueError(
-                f"In the policy {policy.name!r} a learner gets environments that do not follow each other. Change the order of the roles."
-            )
-    numbers = [sum(len(feeder.environments) for feeder in learner.feeders) for learner in learners]
-    if len(set(numbers)) > 1:
-        raise ValueError(
-            f"The policy {policy.name!r} gives its learners {', '.join(map(str, numbers))} environments. Each must have as many: use a number of "
-            "environments that the number of learners divides."
-        )
-    return members
-
-
-def split(items: range, parts: int) -> list[range]:
-    """Ranges that follow each other, whose lengths differ by at most 1."""
-    if parts == 0:
-        return []
-    edges = [items.start + len(items) * part // parts for part in range(parts + 1)]
-    return [range(start, stop) for start, stop in pairwise(edges)]

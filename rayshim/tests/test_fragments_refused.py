@@ -10,9 +10,9 @@ gymnasium = pytest.importorskip("gymnasium")
 
 import rayshim
 from rayshim.fragments import Algorithm, Policy, RandomRows, Replay, Role, Step, deploy, environment_workers, one_device
+from rayshim.fragments.arrangement import arrange, split
 from rayshim.fragments.environments import Environments
 from rayshim.fragments.learner import Learner
-from rayshim.fragments.team import arrange, split
 from rayshim.tests.fragment_programs import small
 
 ALL = ("environments", "act", "gradient", "update")
