@@ -25,8 +25,8 @@ SMALL_SAC = SAC(environments=4, horizon=8, hidden=16, learning_starts=32, update
 
 @pytest.fixture
 def start():
-    def init(placement="packed"):
-        rayshim.init(num_cpus=4, ordering="strict", placement=placement, logging_level="ERROR")
+    def init(placement="packed", ordering="strict", **options):
+        rayshim.init(num_cpus=4, ordering=ordering, placement=placement, logging_level="ERROR", **options)
 
     yield init
     rayshim.shutdown()
@@ -82,6 +82,15 @@ def test_an_asynchronous_server_answers_each_worker_by_itself(start):
     _, weights, steps, _ = trained(A3C(environments=4, hidden=16), policy, iterations=5)
     assert steps == 5 * 2 * 16  # an iteration is one worker's
     assert np.isfinite(weights).all() and np.abs(weights - first).max() > 1e-3
+
+
+def test_timed_order_repeats_an_asynchronous_training(start, tmp_path):
+    digests = []
+    for _ in range(2):
+        start("packed", ordering="timed", timing=str(tmp_path / "a3c.timing"), seed=1)
+        digests.append(trained(A3C(environments=4, hidden=16), central(2, asynchronous=True), iterations=20)[0])
+        rayshim.shutdown()
+    assert digests[0] == digests[1]
 
 
 def test_a_policy_of_the_users_own(start, expected):
