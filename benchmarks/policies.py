@@ -146,17 +146,16 @@ def main(argv=()):
         console.print(reason)
         return 1
     found = {"benchmark": "policies", "machine": machine.describe(), "replicas": arguments.replicas, "sides": {}}
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / "policies.json"
     with contest.shown() as progress:
         total = len(sides) * len(arguments.cells) * len(arguments.policies or POLICIES)
         bar = progress and progress.add_task("", total=total)
         for side in sides:
             tell = (lambda: progress.update(bar, advance=1)) if progress else lambda: None
             found["sides"][side.name] = figures(side, argv, tell)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / "policies.json"
-    path.write_text(json.dumps(found, indent=1) + "\n")
-    for side in sides:
-        console.print(table(side.title, found["sides"][side.name]))
+            path.write_text(json.dumps(found, indent=1) + "\n")
+            console.print(table(side.title, found["sides"][side.name]))
     console.print(machine.in_words(found["machine"]), style="dim", highlight=False)
     console.print(f"written: {path}", highlight=False)
     return 0
