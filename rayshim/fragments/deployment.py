@@ -81,10 +81,11 @@ class Deployment:
     """
 
     def __init__(self, policy: Policy, team: Team) -> None:
-        self.policy = policy
+        self.policy: Policy = policy
+        self.steps: int = 0
         self._team = team
         self._iterations = policy.iterate(team)
-        self.steps = self._count = 0
+        self._count = 0
         self._last: deque[float] = deque(maxlen=_EPISODES)
 
     def train(

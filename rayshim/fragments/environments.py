@@ -56,7 +56,7 @@ class RemoteEnvironments:
 
     def __init__(self, handles: Sequence[Any], parts: Sequence[range], get: Callable[[list], list]) -> None:
         """handles: actors with the fragment `environments`, each with those of its part. get: ray.get."""
-        self.indices = range(parts[0].start, parts[-1].stop)
+        self.indices: range = range(parts[0].start, parts[-1].stop)
         self._parts = [
             (handle, slice(p.start - parts[0].start, p.stop - parts[0].start)) for handle, p in zip(handles, parts)
         ]

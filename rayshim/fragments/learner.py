@@ -30,9 +30,10 @@ class Learner:
     """
 
     def __init__(self, algorithm: Algorithm, environments: range, device: str = "cpu") -> None:
-        self.environments, self.device = environments, device
+        self.environments: range = environments
+        self.device: str = device
         self.network: Any = new_network(algorithm, device)
-        self.generator = torch.Generator().manual_seed(algorithm.seed)
+        self.generator: torch.Generator = torch.Generator().manual_seed(algorithm.seed)
         self.memory: Any = algorithm.make_memory(self)
         self._algorithm = algorithm
         self._optimisers = algorithm.make_optimisers(self.network)

@@ -45,11 +45,11 @@ class Team:
         self, algorithm: Algorithm, policy: Policy, devices: Mapping[str, tuple[str, float]], ray: Any
     ) -> None:
         self.ray = ray
-        self.members = arrange(policy, algorithm.environments)
-        self.collectors = [member for member in self.members if member.has("act")]
-        self.learners = [member for member in self.members if member.has("gradient")]
+        self.members: list[Member] = arrange(policy, algorithm.environments)
+        self.collectors: list[Member] = [member for member in self.members if member.has("act")]
+        self.learners: list[Member] = [member for member in self.members if member.has("gradient")]
         servers = [member for member in self.members if member.has("update") and not member.has("gradient")]
-        self.server = servers[0] if servers else None
+        self.server: Member | None = servers[0] if servers else None
         self.weights: Any = None
         self._horizon = algorithm.horizon
         self._are_sent = any(not member.has("gradient") for member in self.collectors)

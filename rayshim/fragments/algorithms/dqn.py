@@ -25,8 +25,8 @@ class QNetworks(nn.Module):
 
     def __init__(self, observation: int, actions: int, hidden: int) -> None:
         super().__init__()
-        self.online = relu_mlp(observation, hidden, hidden, actions)
-        self.target = relu_mlp(observation, hidden, hidden, actions).requires_grad_(False)
+        self.online: nn.Sequential = relu_mlp(observation, hidden, hidden, actions)
+        self.target: nn.Sequential = relu_mlp(observation, hidden, hidden, actions).requires_grad_(False)
         self.target.load_state_dict(self.online.state_dict())
 
 

@@ -15,7 +15,7 @@ from rayshim.fragments.algorithms.networks import mlp
 from rayshim.fragments.algorithms.ppo import PPO
 
 
-class Joint(gymnasium.Env):
+class Joint(gymnasium.Env[Any, Any]):
     """A PettingZoo environment of alike agents with discrete actions as one gymnasium environment.
 
     observation: float32 (agents, observation). action: int64 (agents). reward: the mean of all agents' rewards.
@@ -25,17 +25,23 @@ class Joint(gymnasium.Env):
         self._parallel = parallel
         self._agents = parallel.possible_agents
         one = parallel.observation_space(self._agents[0])
-        self.observation_space = spaces.Box(-np.inf, np.inf, (len(self._agents), *one.shape), np.float32)
-        self.action_space = spaces.MultiDiscrete([parallel.action_space(agent).n for agent in self._agents])
+        self.observation_space: spaces.Space[Any] = spaces.Box(
+            -np.inf, np.inf, (len(self._agents), *one.shape), np.float32
+        )
+        self.action_space: spaces.Space[Any] = spaces.MultiDiscrete(
+            [parallel.action_space(agent).n for agent in self._agents]
+        )
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[np.ndarray, dict]:
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[np.ndarray, dict[str, Any]]:
         if seed is not None:
             super().reset(seed=seed)
         # Each episode gets a seed of its own: without one, a PettingZoo environment may seed itself from the system.
         observations, _ = self._parallel.reset(seed=int(self.np_random.integers(2**31)))
         return self._joined(observations), {}
 
-    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict]:
+    def step(self, action: np.ndarray) -> tuple[np.ndarray, float, bool, bool, dict[str, Any]]:
         chosen = {agent: int(one) for agent, one in zip(self._agents, action)}
         observations, rewards, terminated, truncated, _ = self._parallel.step(chosen)
         reward = sum(rewards.values()) / len(self._agents)
@@ -53,7 +59,7 @@ class SharedActor(nn.Module):
 
     def __init__(self, agents: int, observation: int, actions: int, hidden: int) -> None:
         super().__init__()
-        self.logits = mlp(observation, hidden, hidden, actions, last_gain=0.01)
+        self.logits: nn.Sequential = mlp(observation, hidden, hidden, actions, last_gain=0.01)
         self._value = mlp(agents * observation, hidden, hidden, 1)
 
     def value(self, observation: torch.Tensor) -> torch.Tensor:

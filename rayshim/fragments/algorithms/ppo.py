@@ -25,7 +25,7 @@ class ActorCritic(nn.Module):
 
     def __init__(self, observation: int, actions: int, hidden: int) -> None:
         super().__init__()
-        self.logits = mlp(observation, hidden, hidden, actions, last_gain=0.01)
+        self.logits: nn.Sequential = mlp(observation, hidden, hidden, actions, last_gain=0.01)
         self._value = mlp(observation, hidden, hidden, 1)
 
     def value(self, observation: torch.Tensor) -> torch.Tensor:

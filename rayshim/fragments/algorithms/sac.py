@@ -30,11 +30,11 @@ class ActorAndCritics(nn.Module):
     def __init__(self, observation: int, low: torch.Tensor, high: torch.Tensor, hidden: int) -> None:
         super().__init__()
         size = len(low)
-        self.actor = relu_mlp(observation, hidden, hidden, 2 * size)
-        self.critics = nn.ModuleList(relu_mlp(observation + size, hidden, hidden, 1) for _ in range(2))
-        self.targets = nn.ModuleList(relu_mlp(observation + size, hidden, hidden, 1) for _ in range(2))
+        self.actor: nn.Sequential = relu_mlp(observation, hidden, hidden, 2 * size)
+        self.critics: nn.ModuleList = nn.ModuleList(relu_mlp(observation + size, hidden, hidden, 1) for _ in range(2))
+        self.targets: nn.ModuleList = nn.ModuleList(relu_mlp(observation + size, hidden, hidden, 1) for _ in range(2))
         self.targets.requires_grad_(False).load_state_dict(self.critics.state_dict())
-        self.log_temperature = nn.Parameter(torch.zeros(()))
+        self.log_temperature: nn.Parameter = nn.Parameter(torch.zeros(()))
         self.register_buffer("centre", (high + low) / 2)
         self.register_buffer("scale", (high - low) / 2)
 
