@@ -16,6 +16,7 @@ ALONE = {
     "micro": "the cost of single operations on Ray and on rayshim",
     "order": "the cost of serial order, the digest and packed placement",
     "pace": "whether programs with concurrent loops are as fast as on Ray",
+    "policies": "distribution policies over the time of an environment step and the size of the network",
     "published": "the programs of the paper on the reactor model, from a checkout: on Ray, on rayshim and on reactor",
     "rllib": "RLlib, Tune, Train and Data of the installed Ray package on Ray and on rayshim",
     "report": "makes Markdown tables and plots of all results from the JSON files",

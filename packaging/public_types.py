@@ -33,6 +33,7 @@ MODULES = {
         "rayshim.cross_language",
         "rayshim.dag.*",
         "rayshim.exceptions",
+        "rayshim.fragments.*",
         "rayshim.experimental.*",
         "rayshim.job_config",
         "rayshim.job_submission",

@@ -363,4 +363,5 @@ _NOT_RAYS = (
     "errors",
     "session",
     "jobs",
+    "fragments",
 )

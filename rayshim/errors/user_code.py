@@ -16,7 +16,8 @@ OURS = (
 )
 
 
-#: The folders in them whose code is not the user's. Other code there, such as the tests of a source tree, counts as the user's.
+#: The folders in them whose code is not the user's. Other code there counts as the user's: the tests of a source tree, and
+#: `fragments`, which is a program on Ray's API.
 PARTS = (
     *(
         "_private",

@@ -12,6 +12,7 @@ ROOT = Path(__file__).parent.parent.parent
 
 # From top to bottom. A module belongs to the longest name here that begins its own; what is in one row may import each other.
 LAYERS = (
+    ("rayshim.fragments",),  # a program on Ray's API
     ("rayshim", "rayshim.runtime_env", "rayshim.as_ray.path"),  # the modules under Ray's own names, which hand on
     ("rayshim.cli",),
     ("rayshim._private", "rayshim.internal", "rayshim.over", "rayshim.scripts"),

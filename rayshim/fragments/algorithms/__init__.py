@@ -1,0 +1,1 @@
+"""Algorithms in one file each, to use and to copy."""
