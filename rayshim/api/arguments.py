@@ -6,6 +6,7 @@ import time
 
 from reactor import _core
 from reactor.runtime.driver.driver import PATIENCE
+from reactor.runtime.processes import control_groups
 
 from rayshim.calls.options import check_namespace
 from rayshim.environments import checking as environments
@@ -296,11 +297,11 @@ def logging(given, job_config):
 def amounts(num_cpus, num_gpus, resources, store, memory=None):
     """({resource: amount} of the session, bytes of the store). RAY_OVERRIDE_RESOURCES, a JSON object, overrides the arguments."""
     override = _json_variable("RAY_OVERRIDE_RESOURCES")
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    machine = control_groups.memory()
     store = int(store or machine * _STORE_SHARE)
     count = _gpu_count() if num_gpus is None else num_gpus
     totals = {
-        "CPU": float(len(os.sched_getaffinity(0)) if num_cpus is None else num_cpus),
+        "CPU": float(_cpus() if num_cpus is None else num_cpus),
         **({"GPU": count} if count else {}),
         **{str(name): amount for name, amount in (resources or {}).items()},
         **override,
@@ -314,6 +315,13 @@ def amounts(num_cpus, num_gpus, resources, store, memory=None):
     totals.setdefault("node:__internal_head__", 1.0)
     totals.setdefault(f"node:{get_node_ip_address()}", 1.0)
     return totals, store
+
+
+def _cpus():
+    """CPUs of a session that names no number. As in Ray, the control group's limit counts unless RAY_USE_MULTIPROCESSING_CPU_COUNT is set."""
+    if os.environ.get("RAY_USE_MULTIPROCESSING_CPU_COUNT"):
+        return os.cpu_count() or 1
+    return control_groups.whole_cpus()
 
 
 def spilling(directory, accepted):
