@@ -325,8 +325,8 @@ def _cpus():
 
 
 def spilling(directory, accepted):
-    """The argument `spilling` of reactor's Driver: where values go if the store is full; None: spilling is off. As in Ray, taken from the argument of
-    `init`, `_system_config`, or environment variables."""
+    """The argument `spilling` of reactor's Driver: where values go if the store is full; None: spilling is off, or no directory can be written. As in
+    Ray, taken from the argument of `init`, `_system_config`, or environment variables."""
     import tempfile
 
     if str(_configured(accepted, "automatic_object_spilling_enabled", "true")).lower() in ("0", "false"):
@@ -337,7 +337,12 @@ def spilling(directory, accepted):
 
         directory = (json.loads(config).get("params") or {}).get("directory_path")
         directory = directory[0] if isinstance(directory, list) else directory
-    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR")
+    if not directory:
+        try:
+            directory = tempfile.gettempdir()
+        except FileNotFoundError:  # all that may be used is read-only, as in some containers
+            return None
     return {
         "directory": os.fspath(directory),
         "left": 1 - float(_configured(accepted, "local_fs_capacity_threshold", _FULLEST)),
@@ -458,9 +463,12 @@ def temp_dir(accepted):
     """Where Ray would keep the files of its sessions; here only a name for programs that ask."""
     import tempfile
 
-    return os.fspath(
-        accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or os.path.join(tempfile.gettempdir(), "ray")
-    )
+    if given := accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR"):
+        return os.fspath(given)
+    try:
+        return os.path.join(tempfile.gettempdir(), "ray")
+    except FileNotFoundError:  # nothing can be written
+        return "/tmp/ray"
 
 
 def lifetime(job_config):
