@@ -29,6 +29,7 @@ PLACES = {
     "`/tmp` read-only": 'mount --bind /tmp /tmp; mount -o remount,bind,ro /tmp; exec "$@"',
     "all files read-only but `/dev/shm`": "mount --bind / /mnt; mount -o remount,bind,ro /mnt; mount --rbind /proc /mnt/proc; mount --rbind /dev /mnt/dev; "
     'mount --rbind /sys /mnt/sys; exec chroot /mnt "$@"',
+    "not root": f'{AS_NOBODY} env HOME=/tmp "$@"',
     "not root, no home": f'{AS_NOBODY} env -u HOME "$@"',
     "no `/proc/sys`": 'mount -t tmpfs -o ro small /proc/sys; exec "$@"',
     "root without capabilities": 'exec setpriv --inh-caps=-all --bounding-set=-all --no-new-privs "$@"',
