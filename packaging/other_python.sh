@@ -22,10 +22,11 @@ tree=tree-$version
 mkdir -p "$root/root/$tree"
 find "$root/root/$tree" -mindepth 1 -maxdepth 1 ! -name build -exec rm -rf {} +
 git ls-files -z | tar --create --null --files-from - | tar --extract --directory "$root/root/$tree"
+quick="--config-settings=cmake.define.CMAKE_UNITY_BUILD=ON --config-settings=cmake.define.CORE_OPTIMIZATION=-O1"  # CMakeLists.txt
 inside "cd /root && [ -e venv-$version ] || $python -m venv venv-$version
   venv-$version/bin/pip install --quiet scikit-build-core nanobind cloudpickle numpy gymnasium \
     pytest pytest-timeout pytest-xdist pytest-rerunfailures hypothesis rich aiohttp lark joblib
-  cd $tree && /root/venv-$version/bin/pip install --quiet --no-build-isolation --no-deps --editable ."
+  cd $tree && /root/venv-$version/bin/pip install --quiet --no-build-isolation --no-deps $quick --editable ."
 if [ $# -gt 0 ]; then
   inside 'shift; cd /root/'"$tree"' && exec /root/venv-'"$version"'/bin/python -m pytest "$@"' "$@"
 else

@@ -7,6 +7,7 @@ somewhere. The environment variable REPORTS names a folder for what programs tha
 
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -53,15 +54,17 @@ enter() {{
 """
 
 
-def limits():
-    """Control groups of their own with the limits, as {controller: folder}; those that cannot be made here are left out."""
+def limits(commands):
+    """Control groups of their own with the limits that the commands `enter`, as {controller: folder}; those that cannot be made here are left out."""
     made = {}
     wanted = {
         "cpu": {"cpu.cfs_period_us": 100000, "cpu.cfs_quota_us": CPUS * 100000, "cpu.max": f"{CPUS * 100000} 100000"},
         "memory": {"memory.limit_in_bytes": BYTES, "memory.max": BYTES},
         "pids": {"pids.max": 64},
     }
-    for controller, values in wanted.items():
+    entered = re.findall(r"enter ([a-z ]+)", commands)
+    for controller in entered[0].split() if entered else ():
+        values = wanted[controller]
         mount = GROUPS if (GROUPS / "cgroup.controllers").exists() else GROUPS / controller
         folder = mount / GROUP
         with contextlib.suppress(OSError):
@@ -92,8 +95,8 @@ def remove(made):
 
 def outcome(python, package, place, commands):
     """What to say in the table."""
-    made = limits() if "enter" in commands else {}
-    expected = [str(CPUS), str(BYTES)] if "CPU" in place else []
+    made = limits(commands)
+    expected = [f"--cpus={CPUS}", f"--bytes={BYTES}"] if "CPU" in place else []
     environment = {name: value for name, value in os.environ.items() if name in ("PATH", "HOME", "LANG")}
     # The first process of a namespace of processes, with which all others end.
     command = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private"]
