@@ -92,7 +92,7 @@ def test_a_worker_sees_what_it_sees_on_ray(scripts):
         "blocked": [],
         "streams": [("utf-8", True, False)] * 2,
         "threads of libraries": {**{name: value for name, value in os.environ.items() if name.endswith("_NUM_THREADS")}, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")},
-        "flags": [0, 0, 0, False, 0],
+        "flags": [0, 0, 0, False, sys.flags.utf8_mode],
         "options": [{}, [], True],
         "umask": 0o027,
         "files": True,
