@@ -9,7 +9,7 @@
 # make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types,
 #              and that it knows those of all public names (packaging/public_types.py)
 # make tidy    clang-tidy over the core (.clang-tidy), some 2 minutes
-# make wheels  a wheel for each Python found (3.10 to 3.14), checked and tried: packaging/wheels.sh
+# make wheels  a wheel for each Python found from 3.10 on, checked and tried: packaging/wheels.sh
 # make docs    the documentation, into build/site; a warning is an error
 # Each makes .venv on first use, and prints the steps of that; the native core is rebuilt when its sources change.
 PYTHON ?= python3

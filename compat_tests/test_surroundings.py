@@ -17,6 +17,12 @@ from compat_tests.processes import alive, wait_until
 LIMITS = [resource.getrlimit(limit) for limit in (resource.RLIMIT_STACK, resource.RLIMIT_CORE, resource.RLIMIT_NPROC, resource.RLIMIT_AS)]
 
 HANDLED = "terminated by a handler"
+def loop_class():
+    loop = asyncio.new_event_loop()
+    loop.close()
+    return type(loop).__name__
+
+
 PROBE = """
     import os, sys
     import ray
@@ -31,6 +37,8 @@ PROBE = """
 
         umask = os.umask(0)
         os.umask(umask)
+        loop = asyncio.new_event_loop()
+        loop.close()
         with open("/proc/self/oom_score_adj") as score:
             killed_first = int(score.read())
         return {
@@ -48,7 +56,7 @@ PROBE = """
             "threads": [threading.current_thread().name, threading.current_thread() is threading.main_thread(), sys.getswitchinterval()],
             "recursion": sys.getrecursionlimit(), "gc": [gc.isenabled(), gc.get_threshold()],
             "multiprocessing": [multiprocessing.get_start_method(allow_none=True), multiprocessing.current_process().name],
-            "loops": type(asyncio.get_event_loop_policy()).__name__, "faulthandler": faulthandler.is_enabled(),
+            "loops": type(loop).__name__, "faulthandler": faulthandler.is_enabled(),
             "leads its process group": os.getpgrp() == os.getpid(), "leads its session": os.getsid(0) == os.getpid(),
             "said": [os.environ.get("SAID_BEFORE"), os.environ.get("SAID_AFTER")],
             "breakpoint": os.environ.get("PYTHONBREAKPOINT", "").replace("rayshim", "ray"),
@@ -84,7 +92,7 @@ def test_a_worker_sees_what_it_sees_on_ray(scripts):
         "blocked": [],
         "streams": [("utf-8", True, False)] * 2,
         "threads of libraries": {**{name: value for name, value in os.environ.items() if name.endswith("_NUM_THREADS")}, "OMP_NUM_THREADS": os.environ.get("OMP_NUM_THREADS", "1")},
-        "flags": [0, 0, 0, False, 0],
+        "flags": [0, 0, 0, False, sys.flags.utf8_mode],
         "options": [{}, [], True],
         "umask": 0o027,
         "files": True,
@@ -93,7 +101,7 @@ def test_a_worker_sees_what_it_sees_on_ray(scripts):
         "recursion": 1000,
         "gc": [True, gc.get_threshold()],
         "multiprocessing": [None, "MainProcess"],
-        "loops": "EventLoopPolicy" if scripts.backend.is_ray and find_spec("uvloop") else type(asyncio.get_event_loop_policy()).__name__,  # uvloop's
+        "loops": "Loop" if scripts.backend.is_ray and find_spec("uvloop") else loop_class(),  # uvloop's
         "faulthandler": True,
         "leads its process group": True,
         "leads its session": False,

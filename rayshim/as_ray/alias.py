@@ -333,7 +333,8 @@ def _pass_on():
 
 
 def _with_alias(argument):
-    if not isinstance(argument, str) or not argument.startswith(
+    # From Python 3.14 on, the server's text begins with `import sys; `.
+    if not isinstance(argument, str) or not argument.removeprefix("import sys; ").startswith(
         tuple(f"from {name} import " for name in ("multiprocessing.spawn", _STARTERS[1]))
     ):
         return argument

@@ -13,10 +13,14 @@ _MODULES = {
 }
 
 
-def _finder(package, modules):
+def _finder(package, modules, own):
+    """A module's `__getattr__` that imports these modules; `own`: the one that the package has, or None."""
+
     def __getattr__(name):
         if name in modules:
             return importlib.import_module(f"{package}.{name}")
+        if own is not None:
+            return own(name)
         raise AttributeError(f"module {package!r} has no attribute {name!r}", name=name, obj=sys.modules[package])
 
     return __getattr__
@@ -24,5 +28,5 @@ def _finder(package, modules):
 
 for _name, _modules in _MODULES.items():
     _package = importlib.import_module(_name)
-    if not hasattr(_package, "__getattr__"):
-        _package.__getattr__ = _finder(_name, _modules)
+    # Python 3.15 has one in `logging`, for a deprecated name.
+    _package.__getattr__ = _finder(_name, _modules, getattr(_package, "__getattr__", None))

@@ -9,6 +9,8 @@ import statistics
 import sys
 from dataclasses import dataclass
 
+from reactor.runtime.processes import control_groups
+
 from rayshim.placement import profile as profiles
 from rayshim.placement.packed import packed
 from rayshim.session import session
@@ -36,7 +38,7 @@ class Shared(packed):
         from reactor.placement import Measured, group
 
         assert self.profile is not None
-        workers = self.workers or os.cpu_count() or 1
+        workers = self.workers or control_groups.cores()
         traffic = {(a, b): size for a, b, size in self.profile.traffic}
         alone = [a for a in self.profile.seconds if not _may_share(self.profile, a)]
         groups = group(Measured(self.profile.seconds, traffic), workers, alone)
@@ -97,7 +99,7 @@ def begin():
     if program is None:
         return "isolated", Automatic(None, "the program has no file by which a profile could be found again")
     profile = profiles.load(program)
-    choice = choose(profile, os.cpu_count() or 1)
+    choice = choose(profile, control_groups.cores())
     return choice.placement, Automatic(program, choice.why, dict(profile.alone))
 
 

@@ -52,7 +52,7 @@ class ActorLoop:
 
         asyncio has no such thing. So this runs the loop's single rounds, as the package nest_asyncio does.
         """
-        loop: Any = self._loop  # what is private here is the same in Python 3.10 to 3.13
+        loop: Any = self._loop  # what is private here is the same in Python 3.10 to 3.14
         caller = asyncio.current_task(loop)
         if caller is not None:
             asyncio.tasks._leave_task(loop, caller)

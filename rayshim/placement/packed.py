@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reactor import _core
+from reactor.runtime.processes import control_groups
 
 from rayshim.placement.interface import Placement
 
@@ -60,7 +61,7 @@ class packed:
         from reactor.placement import group, measured, unreturned
         from reactor.recording.patterns import Recording
 
-        workers = self.workers or os.cpu_count() or 1
+        workers = self.workers or control_groups.cores()
         if self.recording is None:
             return {"workers": workers, "groups": [], "alone": []}
         with open(self.recording, encoding="utf-8") as file:

@@ -345,13 +345,22 @@ def _leave_when_alone():
         leave(ActorExit(0))
 
 
+def _loops_are_asyncios():
+    """Whether `asyncio.new_event_loop()` gives a loop of asyncio's own: no policy such as uvloop's is set. To ask for the policy is deprecated from Python
+    3.14 on, and will not be possible from 3.16 on, where there are none."""
+    import asyncio
+
+    policy = getattr(asyncio.events, "_event_loop_policy", None)
+    return policy is None or type(policy).__module__.partition(".")[0] == "asyncio"
+
+
 class _Loop:
     refused = None  # if not None, the error that all its calls get
 
     def __init__(self, group, limit, journal):
         import asyncio
 
-        plain = type(asyncio.get_event_loop_policy()) is asyncio.DefaultEventLoopPolicy
+        plain = _loops_are_asyncios()
         self._journaled = bool(journal and plain)
         self._calls = 0
         if self._journaled:

@@ -56,7 +56,8 @@ static PyCodeObject* code_of(struct _PyInterpreterFrame* f) {
 #elif PY_VERSION_HEX >= 0x030D0000
   return PyCode_Check(f->f_executable) ? (PyCodeObject*)f->f_executable : NULL; /* None in an entry frame */
 #elif PY_VERSION_HEX >= 0x030C0000
-  return PyCode_Check((PyObject*)f->f_code) ? f->f_code : NULL;
+  /* An entry frame has code of the interpreter's own. */
+  return f->owner != FRAME_OWNED_BY_CSTACK && PyCode_Check((PyObject*)f->f_code) ? f->f_code : NULL;
 #else
   return f->f_code;
 #endif

@@ -14,7 +14,7 @@ import time
 from reactor import _core, codec
 from reactor.runtime.messages import output, own_socket, private_folder
 from reactor.runtime.messages.control import Sender
-from reactor.runtime.processes import descendants, forks, silence
+from reactor.runtime.processes import control_groups, descendants, forks, silence
 from reactor.runtime.spawning import spawning
 from reactor.runtime.spawning.descriptors import CONTROL_FD, HEAP_FD, LINE_FD, LISTEN_FD, SEND_FD, SPILL_FD
 from reactor.runtime.zygote import early_zygote
@@ -135,7 +135,7 @@ class Driver:
         heap = _core.create(
             _heap_capacity(self.store_limit),
             int(self.store_limit),
-            os.cpu_count() or 1,
+            control_groups.cores(),
             self.inline,
             spill=spill,
             spill_note=self.spilling["note"] if self.spilling else 0,

@@ -9,19 +9,10 @@ from time import monotonic
 from typing import NamedTuple
 
 from reactor import _core
+from reactor.runtime.processes import control_groups
 
 _LONGEST_DELAY = 60.0  # seconds before a task is run again
 _SHOWN = 10  # processes with the most memory, in the facts
-# The limit, the usage and the statistics of the control group, version 2 and 1, with the pages of files that the statistics name.
-_GROUPS = (
-    ("memory.max", "memory.current", "memory.stat", ("inactive_file", "active_file")),
-    (
-        "memory/memory.limit_in_bytes",
-        "memory/memory.usage_in_bytes",
-        "memory/memory.stat",
-        ("total_inactive_file", "total_active_file"),
-    ),
-)
 
 
 class Usage(NamedTuple):
@@ -31,17 +22,15 @@ class Usage(NamedTuple):
     total: int
 
 
-def usage(proc="/proc", groups="/sys/fs/cgroup"):
+def usage(proc=control_groups.PROC, groups=control_groups.GROUPS):
     """The machine's Usage or, if that allows less, the control group's. Memory that the kernel can take back counts as free. OSError where nothing
     can be read."""
     machine = _table(f"{proc}/meminfo")
     total = machine["MemTotal:"] * 1024
-    for limit, current, statistics, files in _GROUPS:
+    group = control_groups.memory_group(proc, groups)
+    if group and group.limit < total:
         with contextlib.suppress(OSError, ValueError, KeyError):
-            most = int(_read(f"{groups}/{limit}"))
-            if 0 < most < total:
-                counts = _table(f"{groups}/{statistics}")
-                return Usage(max(int(_read(f"{groups}/{current}")) - sum(counts[name] for name in files), 0), most)
+            return Usage(group.used(), group.limit)
     return Usage(total - machine["MemAvailable:"] * 1024, total)
 
 
