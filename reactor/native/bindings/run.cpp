@@ -243,9 +243,7 @@ nb::object timed_loop_time() {
 }
 
 // ns since the run of timed order began, by its order. None: there is no such run.
-nb::object timed_clock() {
-  return ctx && ctx->timed ? nb::int_(1000 * ctx->timed->read_clock(ctx->strand())) : nb::object(nb::none());
-}
+nb::object timed_clock() { return ctx && ctx->timed ? nb::int_(1000 * ctx->timed->read_clock(ctx->strand())) : nb::object(nb::none()); }
 
 uint32_t timed_lost() {
   need_ctx();

@@ -74,9 +74,9 @@ struct TimedMessage {
   // Of its server's, if its key is known; of those that wait for the same, if it is not; `next` also of the free ones.
   Index next, previous;
   bool listed;  // its key is known
-  bool open;    // it waits for a result, or for the message before it
+  bool open;  // it waits for a result, or for the message before it
   uint64_t open_for;  // uid of that result; 0: the message before it
-  Index first_open;   // of the messages that wait for its key
+  Index first_open;  // of the messages that wait for its key
   uint32_t serial;  // raised when it leaves the table
   Index server;
   Index before;  // the message before it, of the same strand to the same server, while that has no key

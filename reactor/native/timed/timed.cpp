@@ -330,7 +330,8 @@ void Timed::burst_over() {
 }
 
 // A message that a coroutine, or a callback of its loop, sends its own actor, to go on. `argument`: the object that has to be done; 0: none.
-Index Timed::message_to_itself(Index server, uint32_t wake, uint64_t series, uint32_t number, std::string_view name, Tick sent, Off argument) {
+Index Timed::message_to_itself(Index server, uint32_t wake, uint64_t series, uint32_t number, std::string_view name, Tick sent,
+                               Off argument) {
   const Index i = model_.new_message();
   if (!i) return 0;
   TimedMessage& m = model_.message(i);
