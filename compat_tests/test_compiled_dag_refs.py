@@ -158,6 +158,22 @@ def test_asyncio(ray, Worker):
     asyncio.run(main())
 
 
+@pytest.mark.needs_concurrency
+def test_asyncio_does_not_wait_for_slower_results_than_one_that_failed(ray, Worker, gate):
+    a, b = Worker.remote(), Worker.remote()
+
+    async def main():
+        with ray.dag.InputNode() as inp:
+            outputs = ray.dag.MultiOutputNode([a.pass_gate.bind(inp), b.add.bind(inp)])
+            graph = outputs.experimental_compile(enable_asyncio=True)
+        with pytest.raises(TypeError):
+            await asyncio.gather(*await graph.execute_async("no number"))
+        gate.open()
+        graph.teardown()
+
+    asyncio.run(main())
+
+
 def test_asyncio_capacity_and_errors(ray, Worker):
     @ray.remote
     class Fragile:

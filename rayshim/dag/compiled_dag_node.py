@@ -44,7 +44,10 @@ class Raised:
         self._refs = refs
 
     def throw(self) -> None:
-        """Raises the error of the execution, as a new object."""
+        """Raises the error of the execution, as a new object. Results that are not there yet are not waited for, if another has failed."""
+        for ref in self._refs:
+            if ref.done():
+                _core.get([ref], None)
         _core.get(self._refs, None)
 
 
