@@ -10,7 +10,7 @@ import torch
 from rayshim.fragments.algorithm import Mean, Step
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Iterator, Sequence
 
     from rayshim.fragments.algorithm import Algorithm, Batch, Request
 
@@ -73,11 +73,9 @@ class Learner:
         mean = total / np.float32(len(parts)) if len(parts) > 1 else total
         if name == "":
             return mean
-        parameters, at = self._parameters[name], 0
-        flat = torch.tensor(mean, device=self.device)
-        for parameter in parameters:
-            parameter.grad = flat[at : at + parameter.numel()].view_as(parameter)
-            at += parameter.numel()
+        parameters = self._parameters[name]
+        for parameter, part in _parts(parameters, torch.tensor(mean, device=self.device)):
+            parameter.grad = part
         if self._algorithm.max_gradient_norm is not None:
             torch.nn.utils.clip_grad_norm_(parameters, self._algorithm.max_gradient_norm)
         self._optimisers[name].step()
@@ -133,9 +131,14 @@ def weights_of(network: torch.nn.Module) -> np.ndarray:
 
 
 def load_into(network: torch.nn.Module, weights: np.ndarray) -> None:
-    flat, at = torch.tensor(weights), 0
     with torch.no_grad():
-        for parameter in network.parameters():
-            if parameter.requires_grad:
-                parameter.copy_(flat[at : at + parameter.numel()].view_as(parameter))
-                at += parameter.numel()
+        for parameter, part in _parts((p for p in network.parameters() if p.requires_grad), torch.tensor(weights)):
+            parameter.copy_(part)
+
+
+def _parts(parameters: Iterable[torch.Tensor], flat: torch.Tensor) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+    """Each parameter with its part of a vector, in which they lie one after the other, in its shape."""
+    at = 0
+    for parameter in parameters:
+        yield parameter, flat[at : at + parameter.numel()].view_as(parameter)
+        at += parameter.numel()

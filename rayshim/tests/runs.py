@@ -1,6 +1,7 @@
 """Programs run from `init` to `shutdown`, and what they show, for the tests of recorded runs."""
 
 import os
+import time
 
 import rayshim
 from rayshim.tests.plain import alike
@@ -44,6 +45,14 @@ def outcomes(ray, refs):
         except ray.exceptions.RayError as error:
             shown.append(type(error).__name__)
     return shown
+
+
+class Slow:
+    """For an actor: works for a time that differs in each run."""
+
+    def work(self, number):
+        time.sleep(some_time())
+        return number
 
 
 class Log:

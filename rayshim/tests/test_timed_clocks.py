@@ -9,7 +9,7 @@ from time import monotonic as from_time_imported
 import pytest
 
 import rayshim
-from rayshim.tests.runs import Log, outcome, some_time
+from rayshim.tests.runs import Log, Slow, outcome, some_time
 from rayshim.timing import file
 
 REAL = [time.monotonic]
@@ -139,12 +139,6 @@ def timeouts_of_coroutines(ray):
     """An async actor awaits what is there in time or not, and a timeout that is cancelled in time is no event."""
 
     @ray.remote
-    class Slow:
-        def work(self, number):
-            time.sleep(some_time())
-            return number
-
-    @ray.remote
     class Asker:
         def __init__(self, slow):
             self.slow, self.log = slow, []
@@ -159,7 +153,7 @@ def timeouts_of_coroutines(ray):
         async def all(self):
             return self.log
 
-    asker = Asker.remote(Slow.remote())
+    asker = Asker.remote(ray.remote(Slow).remote())
     counts = ray.get([asker.ask.remote(number) for number in range(12)])
     return counts, ray.get(asker.all.remote())
 

@@ -9,7 +9,7 @@ import pytest
 from reactor import _core
 
 import rayshim
-from rayshim.tests.runs import Log, outcome, outcomes, some_time, value
+from rayshim.tests.runs import Log, Slow, outcome, outcomes, some_time, value
 from rayshim.util.queue import Queue
 
 DEATH = 1  # a bit of `_core.timed_lost`
@@ -61,12 +61,6 @@ def awaited_refs(ray):
     """An async actor awaits the results of others, and its coroutines change one list."""
 
     @ray.remote
-    class Slow:
-        def work(self, number):
-            time.sleep(some_time())
-            return number
-
-    @ray.remote
     class Gatherer:
         def __init__(self, workers):
             self.workers, self.seen = workers, []
@@ -79,7 +73,7 @@ def awaited_refs(ray):
         async def all(self):
             return self.seen
 
-    gatherer = Gatherer.remote([Slow.remote() for _ in range(3)])
+    gatherer = Gatherer.remote([ray.remote(Slow).remote() for _ in range(3)])
     counts = ray.get([gatherer.ask.remote(number) for number in range(12)])
     return counts, ray.get(gatherer.all.remote())
 

@@ -22,9 +22,14 @@ def _is_programs(frame):
     code = frame.f_code
     sees = _sees.get(code)
     if sees is None:
-        package = frame.f_globals.get("__name__", "").partition(".")[0]
-        sees = _sees[code] = package not in sys.stdlib_module_names and is_users(code.co_filename)
+        sees = _sees[code] = _are_programs(frame.f_globals, code.co_filename)
     return sees
+
+
+def _are_programs(names, file):
+    """Whether code with these globals, in this file (path, or None), is the program's or an installed package's."""
+    package = str(names.get("__name__", "")).partition(".")[0]
+    return package not in sys.stdlib_module_names and (file is None or is_users(str(file)))
 
 
 def _clock(real, began, unit):
@@ -55,7 +60,7 @@ def _replace(real, clock, name):
     places: list[tuple[dict[str, Any], str]] = [(time.__dict__, name)]
     for module in list(sys.modules.values()):
         names = getattr(module, "__dict__", None)
-        if not isinstance(names, dict) or module is time or not _is_programs_module(names):
+        if not isinstance(names, dict) or module is time or not _are_programs(names, names.get("__file__")):
             continue
         places += [(names, its_name) for its_name, value in list(names.items()) if value is real]
     for names, its_name in places:
@@ -63,14 +68,9 @@ def _replace(real, clock, name):
         _undo.append((names, its_name, real))
 
 
-def _is_programs_module(names):
-    package = str(names.get("__name__", "")).partition(".")[0]
-    file = names.get("__file__")
-    return package not in sys.stdlib_module_names and (file is None or is_users(str(file)))
-
-
 def end():
     """The clocks are those of the machine again."""
     while _undo:
         names, name, real = _undo.pop()
         names[name] = real
+    _sees.clear()
