@@ -259,7 +259,7 @@ class _Judge:
         if name in seen or not (name in self.puts or name in self.calls):
             return set()
         legal = set()
-        if "/" in name and {pid for pid, _ in self.runs[_outer(name)]} & set(self.strikes):
+        if "/" in name and self.may_have_lost_its_process(_outer(name)):
             legal.add("OwnerDiedError")
         if name in self.puts:
             return legal
@@ -285,6 +285,11 @@ class _Judge:
         if restarts and call.retries == 0 and self.may_restart_at(call.actor, call.sent_at):
             legal.add("ActorUnavailableError")
         return legal
+
+    def may_have_lost_its_process(self, name):
+        """Whether a process in which call `name` ran was killed, by the campaign or by the program."""
+        actor = self.calls[name].actor if name in self.calls else None
+        return bool({pid for pid, _ in self.runs[name]} & set(self.strikes) or (actor and self.killed[actor]))
 
     def cancel_of(self, name, t):
         """Whether `name` was cancelled by force before `t`, None if not at all. A cancel reaches the calls that the call made."""

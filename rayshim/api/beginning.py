@@ -21,9 +21,10 @@ def begin(
     driver.show = screen and screen.show
     driver.lost = unhandled.report
     if settings.timing:
-        from rayshim.timing import clock
+        from rayshim.timing import clock, loop
 
         undo.callback(clock.end)
+        undo.callback(loop.end)
     hooks.install(settings, "driver")
     placement = kind(driver.control, settings)
     undo.callback(placement.end)

@@ -435,10 +435,11 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
     termination.end()
     orders.print_arrivals()
     if session.current.settings.timing:
-        from rayshim.timing import clock, timing
+        from rayshim.timing import clock, loop, timing
 
         timing.end(session.current.settings.timing)
         clock.end()
+        loop.end()
     ended = session.end()
     ended.driver.stop()
     ended.placement.end()

@@ -49,13 +49,20 @@ class ObjectRefGenerator(Generic[T_co]):
 
     async def __anext__(self) -> ObjectRef[T_co]:
         """Like `next`, without blocking the event loop. StopAsyncIteration after the last one."""
+        await self._arrival()
+        return self._take(_core.next_item(self._link, self._generator_ref, 0), StopAsyncIteration)
+
+    async def _arrival(self):
+        """Waits until `next` can return."""
         import asyncio
 
         from rayshim.session.futures import any_done
 
+        if _core.timed():  # always an operation, in each run
+            await asyncio.wrap_future(any_done([self._link]))
+            return
         while missing := self._missing():
             await asyncio.wrap_future(any_done(missing))
-        return self._take(_core.next_item(self._link, self._generator_ref, 0), StopAsyncIteration)
 
     def _take(self, found, stop):
         ahead = self._ahead.take() if self._ahead else None
@@ -74,7 +81,9 @@ class ObjectRefGenerator(Generic[T_co]):
 
     def _settled(self):
         """The state; of a call that was cancelled, when it has ended: it can still return, and then there is no error."""
-        if self._state() == CANCELLED:
+        if _core.timed_here() and not _core.timed_wait_any([self._link], 0):
+            return PENDING
+        if self._state() == CANCELLED or (_core.timed_here() and self._state() != ITEM):
             _core.wait([self._generator_ref], 1, None)
         return self._state()
 
@@ -97,14 +106,11 @@ class ObjectRefGenerator(Generic[T_co]):
         """As `_next_sync`, without blocking the event loop; raises StopAsyncIteration after the last one."""
         import asyncio
 
-        from rayshim.session.futures import any_done
-
-        while missing := self._missing():
-            try:
-                await asyncio.wait_for(asyncio.wrap_future(any_done(missing)), timeout_s)
-            except asyncio.TimeoutError:
-                return _nil()
-        return await self.__anext__()
+        try:
+            await asyncio.wait_for(self._arrival(), timeout_s)
+        except asyncio.TimeoutError:
+            return _nil()
+        return self._take(_core.next_item(self._link, self._generator_ref, 0), StopAsyncIteration)
 
     def _stream_exhausted(self):
         """Whether all values were taken, so that only the end is to come."""
@@ -249,6 +255,11 @@ def check_waitables(waitables):
 
 def wait(waitables, num_returns, timeout):
     """`ray.wait` of a list that contains generators, after `check_waitables`. A generator is ready when `next` would not wait, or it was cancelled."""
+    if _core.timed_here():
+        heads = [w._link if isinstance(w, ObjectRefGenerator) else w for w in waitables]
+        done = set(_core.wait(heads, num_returns, timeout)[0])
+        found = [w for w, head in zip(waitables, heads) if head in done]
+        return found, [w for w, head in zip(waitables, heads) if head not in done]
     deadline = None if timeout is None else time.monotonic() + timeout
     while True:
         missing = [_missing(w) for w in waitables]

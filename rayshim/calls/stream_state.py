@@ -6,7 +6,9 @@ PENDING, CLOSING, CANCELLED, ITEM, END, FAILED = _core.StreamState
 
 
 def missing(link, completion):
-    """The refs of which one must be done before the value at `link` can be taken; empty if it can be now."""
+    """The refs of which one must be done before the value at `link` can be taken; empty if it can be now, as far as the caller may know in timed order."""
+    if _core.timed_here():
+        return [] if _core.timed_wait_any([link], 0) else [link]
     state = _core.item_state(link, completion)
     if state == PENDING:
         return [link, completion]

@@ -30,7 +30,7 @@ def future(ref):
     if _done((ref,)):
         _settle((ref,), fut)
     else:
-        _watch_for((ref,), fut, _settle)
+        watch_for((ref,), fut, _settle)
     return fut
 
 
@@ -42,7 +42,7 @@ def any_done(refs):
     if _done(refs):
         fut.set_result(None)
     else:
-        _watch_for(tuple(refs), fut, _tell)
+        watch_for(tuple(refs), fut, _tell)
     return fut
 
 
@@ -55,7 +55,8 @@ def _done(refs):
     return any(ref.done() for ref in refs)
 
 
-def _watch_for(refs, fut, settle):
+def watch_for(refs, fut, settle):
+    """Has `settle(refs, fut)` called, by a thread of its own, when one of `refs` is done."""
     global _wake, _epoch
     late = []
     with _lock:

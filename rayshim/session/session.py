@@ -35,7 +35,7 @@ start = stop = (
 warn_on_blocking_get = (
     False  # an async actor has this process, and has had no warning yet that a `get` blocks its event loop
 )
-timed_loop = None  # in an async actor in timed order: rayshim.worker.concurrency.awaits
+timed_loop = None  # in timed order: rayshim.timing.loop.take; in an async actor rayshim.worker.concurrency.awaits
 owes_time = False  # a `wait` was blocked because of order, and it is not known yet what that delays (rayshim/ordering/delays.py)
 _changing = threading.RLock()  # held by the thread that starts or ends the session
 _change = None  # what that thread does: "init" or "shutdown"

@@ -117,7 +117,8 @@ def make(info, how, constructor, journal=None):
     limit, groups = how.get("concurrency"), how.get("groups") or {}
     global timed
     timed = info.is_async and not groups and _core.timed()
-    session.timed_loop = awaits if timed else None
+    if timed:
+        session.timed_loop = awaits
     if (how.get("streams_window") or 0) > 0:
         _core.set_streams_window(how["streams_window"])
     for name, size in groups.items():

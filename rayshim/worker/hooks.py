@@ -69,10 +69,12 @@ def install(settings, role):
     ):
         _core.set_hook(name, hook)
     _core.let_bytearrays_arrive_as_bytes()  # as on Ray
-    if settings.timing and settings.timing.clock == "logical" and role != "zygote":
-        from rayshim.timing import clock
+    if settings.timing and role != "zygote":
+        from rayshim.timing import clock, loop
 
-        clock.begin(settings.timing.began)
+        loop.begin()
+        if settings.timing.clock == "logical":
+            clock.begin(settings.timing.began)
     if role == "zygote":
         _prepare_zygote()
         global _journal_path, _folder, _place, _driver

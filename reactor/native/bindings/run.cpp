@@ -278,6 +278,8 @@ void bind_run(nb::module_& m) {
   m.def("timed_records", &timed_records);
   m.def("timed_lost", &timed_lost);
   m.def("timed", [] { return ctx && ctx->timed; });
+  // Whether the operations of this thread have times, but for an actor's event loop.
+  m.def("timed_here", [] { return ctx && ctx->timed && !ctx->timed->in_loop() && ctx->strand(); });
   m.def("timed_loop", [] {
     if (ctx && ctx->timed) ctx->timed->loop_begins();
   });

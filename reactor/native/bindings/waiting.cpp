@@ -413,6 +413,25 @@ nb::object wait_some(nb::object list, Py_ssize_t k, nb::object timeout, std::opt
   return nb::make_tuple(ready, rest, first, blocked);
 }
 
+// In timed order, in a thread whose operations have times: waits until one of the refs is done, or the time is up, and gives the indices of all that are
+// done then, as far as the thread may know. None in other threads.
+nb::object wait_any(nb::object list, nb::object timeout) {
+  need_ctx();
+  OwnStrand* strand = ctx->strand();
+  if (!strand) return nb::none();
+  RefList r(list.ptr());
+  PatternScope pattern(PatternEnd::Wait);
+  std::vector<bool> there;
+  if (wait_in_time(*strand, r.refs.data(), Py_ssize_t(r.refs.size()), 1, false, timeout_of(timeout), there) != 0) throw nb::python_error();
+  nb::list done;
+  for (size_t i = 0; i < r.refs.size(); ++i) {
+    if (!there[i]) continue;
+    if (!is_done(r.refs[i]->object) && wait_objects(&r.refs[i], 1, 1, false, UINT64_MAX) < 0) throw nb::python_error();
+    done.append(i);
+  }
+  return done;
+}
+
 // wait_some(); a failure that it gives as ready counts as seen.
 nb::object wait(nb::object list, Py_ssize_t k, nb::object timeout, std::optional<Site> site) {
   nb::object found = wait_some(list, k, timeout, site);
@@ -438,6 +457,7 @@ void bind_waiting(nb::module_& m) {
   m.attr("TIMED_OUT") = nb::handle(timed_out);
   m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none(), nb::arg("in_time") = true);
   m.def("wait", &wait, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none(), nb::arg("site") = nb::none());
+  m.def("timed_wait_any", &wait_any, nb::arg("refs"), nb::arg("timeout").none());
   m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"), nb::call_guard<Using>());
   m.def("set_streams_window", [](uint32_t window) {
     need_ctx();
