@@ -222,7 +222,9 @@ class ActorClass(Generic[T]):
             facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
         facts["several"] = several
-        facts["loop"] = self._info.is_async and not how.get("groups")
+        facts["loop"] = (
+            not how.get("groups") if self._info.is_async else concurrency.has_threads(how, False)
+        )  # its calls have an order in timed order
         link = _core.actor(facts["max_restarts"] != 0, several, facts["loop"])
         facts["number"], facts["offset"], facts["tag_hash"] = link.actor, link.offset, link.tag_hash
         if len(s.actor_classes) < _NAMED:

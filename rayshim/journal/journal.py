@@ -412,7 +412,7 @@ class ConcurrentActor:
             else:
                 replaying.expect_calls(self._number, self._then)
         if has_threads:
-            from rayshim.journal.threads import install, outside
+            from rayshim.journal.threads import install_for_journal, outside
             from rayshim.journal.turns import JournaledTurns
 
             if _journal.replay:
@@ -426,7 +426,7 @@ class ConcurrentActor:
                 )
             else:
                 self._turns = JournaledTurns(self._writer())
-            install(self._turns)
+            install_for_journal(self._turns)
             _journal.outside = outside
 
     def _writer(self, **where):

@@ -1,4 +1,5 @@
-"""Locks, sleeps and other waits of a threaded actor's threads, in a run with a journal. See rayshim.journal.turns."""
+"""Locks, sleeps and other waits of a threaded actor's threads that take turns: in a run with a journal, see rayshim.journal.turns, and in timed order, see
+rayshim.worker.timed_turns."""
 
 # pyright: reportAttributeAccessIssue=false
 # (the standard library's own attributes, which it replaces)
@@ -23,7 +24,7 @@ from rayshim.journal import files, turns  # noqa: F401  the runtime's own locks 
 from rayshim.session import futures
 
 _sleep, _monotonic = time.sleep, time.monotonic
-_actors = None  # the JournaledTurns of this process
+_actors = None  # the turns of this process
 
 
 class Lock:
@@ -40,7 +41,7 @@ class Lock:
             return self._lock.acquire(blocking, timeout)
         if self._lock.acquire(False):
             return True
-        until = None if timeout == -1 else _monotonic() + timeout
+        until = None if timeout == -1 else _actors.now() + timeout
         while True:
             self._waiting.append(member)
             if self._lock.acquire(False):  # one that takes no turns has released it just now
@@ -91,7 +92,7 @@ class Slot:
 
     def put(self, call):
         self._call = call
-        _actors._wake(self._member)
+        _actors.wake(self._member)
 
     def get(self):
         self._member = _actors.own_thread()
@@ -142,13 +143,13 @@ def install(turns):
     def sleep(seconds, /):
         if turns.own_thread() is None or not seconds >= 0:
             return _sleep(seconds)
-        turns.block(_monotonic() + seconds)
+        turns.block(turns.now() + seconds)
 
     def join(thread, timeout=None):
         me, member = turns.own_thread(), members.get(thread)
         if me is not None and member is not None and member is not me and not member.ended:
             member.joining.append(me)
-            if not turns.block(None if timeout is None else _monotonic() + max(0, timeout)):
+            if not turns.block(None if timeout is None else turns.now() + max(0, timeout)):
                 member.joining.remove(me)
                 return
         real_join(thread, timeout)
@@ -163,14 +164,6 @@ def install(turns):
         turns.outside(select, selector, timeout)
         return select(selector, 0)  # what the other threads have written before this turn, not while it waited for it
 
-    def watch_for(refs, fut, settle):
-        member = turns.own_thread()
-        if member is None:
-            return real_watch_for(refs, fut, settle)
-        member.within = True  # the thread that this starts takes no turns
-        real_watch_for(refs, fut, turns.done(settle))
-        member.within = False
-
     def beside(function):
         return lambda *args, **kwargs: turns.outside(function, *args, **kwargs)
 
@@ -178,10 +171,8 @@ def install(turns):
     threading.Thread.__hash__ = concurrent.futures.Future.__hash__ = lambda obj: turns.number_of(obj)
     real_join, threading.Thread.join = threading.Thread.join, join
     real_is_alive, threading.Thread.is_alive = threading.Thread.is_alive, is_alive
-    real_watch_for, futures._watch_for = futures._watch_for, watch_for
-    done, futures._done = futures._done, lambda refs: turns.own_thread() is None and done(refs)
     time.sleep = sleep
-    time.monotonic = threading._time = queue.time = subprocess._time = turns.clock
+    threading._time = queue.time = subprocess._time = turns.clock
     select, selectors.DefaultSelector.select = selectors.DefaultSelector.select, look
     for name in ("wait", "communicate"):
         setattr(subprocess.Popen, name, beside(getattr(subprocess.Popen, name)))
@@ -192,10 +183,27 @@ def install(turns):
         if hasattr(threading, name):
             setattr(threading, name, _starting(turns, members, getattr(threading, name)))
     for name in ("get", "get_one", "wait", "next_item"):
-        setattr(_core, name, beside(getattr(_core, name)))
+        setattr(_core, name, turns.beside(name, getattr(_core, name)))
     os.register_at_fork(
         before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True)
     )
-    gc.disable()
     watch = threading.Thread(target=turns.watch, name="watch", daemon=True)
     watch.start()
+
+
+def install_for_journal(turns):
+    """`install`, and what only a journal needs: the program's clock, futures, and when garbage is collected."""
+    install(turns)
+
+    def watch_for(refs, fut, settle):
+        member = turns.own_thread()
+        if member is None:
+            return real_watch_for(refs, fut, settle)
+        member.within = True  # the thread that this starts takes no turns
+        real_watch_for(refs, fut, turns.done(settle))
+        member.within = False
+
+    real_watch_for, futures.watch_for = futures.watch_for, watch_for
+    done, futures._done = futures._done, lambda refs: turns.own_thread() is None and done(refs)
+    time.monotonic = turns.clock
+    gc.disable()

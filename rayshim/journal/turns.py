@@ -203,6 +203,15 @@ class JournaledTurns(Interleaving):
         finally:
             self._come_back(member)
 
+    def beside(self, _name, function):
+        """In place of a function of the core that waits."""
+        return lambda *args, **kwargs: self.outside(function, *args, **kwargs)
+
+    @staticmethod
+    def now():
+        """Seconds, for `block`."""
+        return _monotonic()
+
     def physically(self, function):
         """`function()`, which is the runtime's own and looks at the outside. Its value goes into the journal, as JSON; a replay gives the recorded one."""
         value = self.outside(function)

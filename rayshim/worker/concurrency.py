@@ -26,6 +26,7 @@ _groups = {}  # name ("": default) -> Threads or _Loop, of this process's actor
 _group_of = []  # name of the group of each method, by index
 _in_work = {}  # uid of a call's result -> its _Call, until it is done
 timed = False  # timed order: what the event loop does next is decided by the core
+_kind = Threads  # of its groups, if it is a threaded actor
 _made = False  # the actor's constructor has ended
 _leaving = False  # the actor ends when those are done
 _left = []  # calls that have ended the actor, or had not begun then, and wait for its death, which is their result
@@ -135,6 +136,12 @@ def make(info, how, constructor, journal=None):
             from rayshim.worker.journaled_threads import RecordedThreads
 
             threads = functools.partial(RecordedThreads, turns)
+        elif _core.timed():
+            from rayshim.worker.timed_turns import begin
+
+            threads = begin()
+        global _kind
+        _kind = threads
         _groups[""] = threads(limit or 1)
         _groups.update((name, threads(size)) for name, size in groups.items())
         instance = turns.run(constructor) if turns else constructor()
@@ -179,7 +186,7 @@ def submit(actor, index, function, args, kwargs, completion):
                 )
             )
             return
-        group = _groups[name] = Threads(1)
+        group = _groups[name] = _kind(1)
     call = _Call(group, function, args, kwargs, completion)
     if group.refused:
         return call.error(group.refused)

@@ -82,9 +82,9 @@ def install(settings, role):
         journal = settings.journal
         _journal_path = journal.path if journal and not journal.replayed else None
         kinds.kind(settings.placement)
-        if journal:
+        if journal or settings.timing:
             from rayshim.journal.threads import know_locks
-            from rayshim.worker import journaled_threads  # noqa: F401  creates the runtime's own locks before `know_locks`
+            from rayshim.worker import journaled_threads, timed_turns  # noqa: F401  create the runtime's own locks before `know_locks`
 
             know_locks()
 

@@ -457,6 +457,11 @@ void bind_waiting(nb::module_& m) {
   m.attr("TIMED_OUT") = nb::handle(timed_out);
   m.def("get", &get, nb::arg("refs"), nb::arg("timeout").none(), nb::arg("in_time") = true);
   m.def("wait", &wait, nb::arg("refs"), nb::arg("count"), nb::arg("timeout").none(), nb::arg("site") = nb::none());
+  m.def("holds_code", [](nb::handle ref) {
+    Object* o = ref_object(ref.ptr());
+    if (!o) throw nb::python_error();
+    return kind_of(o) == kCode;
+  });
   m.def("timed_wait_any", &wait_any, nb::arg("refs"), nb::arg("timeout").none());
   m.def("item_state", &item_state, nb::arg("link"), nb::arg("completion"), nb::call_guard<Using>());
   m.def("set_streams_window", [](uint32_t window) {

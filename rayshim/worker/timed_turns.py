@@ -1,0 +1,288 @@
+"""The threads of a threaded actor in timed order take turns: what they do has an order, as what an event loop does.
+
+One thread at a time runs the actor's code. It gives up its turn where it waits: for a lock and everything built on locks, in `time.sleep`, `Thread.join`, `get`, `wait`, for the
+next value of a generator, and at the end of its call. Then the next thread that can go on has the turn. If there is none, the burst is over: the actor is free for the next
+event of its order. Such events begin a burst: a call starts, a ref that a thread waits for is done, a time is up. So within a burst the threads decide, and between bursts the
+times of the order. Threads that a call starts take turns, too.
+
+A thread that is blocked in what is not known here, such as a socket, or that computes for seconds without waiting, would keep the others from running. It loses its turn then and
+takes none any more; the run is not repeatable from there on.
+"""
+
+# pyright: reportFunctionMemberAccess=false
+
+import threading
+import time
+from _thread import allocate_lock
+from collections import deque
+
+from reactor import _core
+
+from rayshim.journal import threads as waits
+from rayshim.session import physical, session
+from rayshim.worker.threads import Threads
+from rayshim.worker.timed_loop import woken
+
+LONGEST_TURN = 5.0  # seconds
+_monotonic, _sleep = time.monotonic, time.sleep
+
+
+class TimedThread:
+    """A thread that takes turns."""
+
+    def __init__(self, number):
+        self.number = number  # in the order in which they were started
+        self.gate = allocate_lock()  # open: the turn is given to it
+        self.gate.acquire()
+        self.waits = 0  # how often it has waited
+        self.waiting = self.woken = self.ended = False
+        self.joining = []  # those that wait for its end
+        self.within = False  # what it starts takes no turns
+
+
+class TimedTurns:
+    """Who of an actor's threads runs. What changes it holds the turn, or is the main thread, which begins a burst when nobody has it."""
+
+    def __init__(self):
+        self._mutex = allocate_lock()
+        self._ready = deque()  # in the order in which they get the turn
+        self._holder, self._in_burst = None, False
+        self._turn = self._members = 0
+        self._own = threading.local()
+
+    def own_thread(self):
+        """The calling thread's; None if it takes no turns."""
+        member = getattr(self._own, "member", None)
+        return member if member is not None and member is self._holder and not member.within else None
+
+    def member(self, function):
+        """`function` as that of a new thread that takes turns, and the TimedThread of that."""
+        member = TimedThread(self._members)
+        self._members += 1
+        self._ready.append(member)
+
+        def run(*args, **kwargs):
+            self._own.member = member
+            self._take(member)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self._leave(member)
+
+        return run, member
+
+    def forget(self, member):
+        """The thread of this new TimedThread could not be started."""
+        self._ready.remove(member)
+
+    def begin(self, function, *args):
+        """A burst, which begins with `function(*args)` in this thread, the main one."""
+        _core.timed_burst(True)
+        self._in_burst = True
+        function(*args)
+        self._pass_on()
+
+    def now(self):
+        """Seconds, by the order, in a thread that has the turn. To look is an operation."""
+        now = _core.timed_clock() if self.own_thread() else None
+        return _monotonic() if now is None else now * 1e-9
+
+    clock = now
+
+    def block(self, until=None):
+        """The calling thread gives up its turn. True when `wake` was called for it, False when the time `until` has come."""
+        return self._wait(self._own.member, until, self._begin_wait(self._own.member))
+
+    def wait_for(self, refs, count, timeout):
+        """Waits until `count` of the refs, all different, are done, or for `timeout` seconds. The indices of those that are."""
+        member, done = self._own.member, []
+        until = None if timeout is None else self.now() + timeout
+        number = self._begin_wait(member)
+        for k, ref in enumerate(refs):
+            woken[_core.timed_await(ref)] = self._is_done, (member, number, done, count, k)
+        self._wait(member, until, number)
+        return sorted(done)
+
+    def wake(self, member):
+        """Ends `member`'s block; by any thread."""
+        if self._in_burst:
+            return self._make_ready(member, member.waits)
+        # By a thread that takes no turns: a burst of its own.
+        physical.count("a thread that takes no turns has woken another one")
+        _core.timed_loop()
+        self._due(self._at(0.0, self._make_ready, member, member.waits))
+
+    def outside(self, function, *args, **kwargs):
+        """`function(*args, **kwargs)`, which waits for something from outside, without the turn."""
+        member = self.own_thread()
+        if member is None:
+            return function(*args, **kwargs)
+        number = self._at(0.0, self._make_ready, member, self._begin_wait(member))
+        self._pass_on()
+        try:
+            return function(*args, **kwargs)
+        finally:
+            self._due(number)
+            self._take(member)
+
+    def number_of(self, obj):
+        """A number of the object `obj`, the same in each run: by the thread that asks first, and what that has asked for before."""
+        if "_number_in_turns" not in obj.__dict__:
+            member = getattr(self._own, "member", None)
+            self._own.numbers = getattr(self._own, "numbers", 0) + 1
+            obj._number_in_turns = (member.number + 1 if member else 0) << 32 | self._own.numbers
+        return obj._number_in_turns
+
+    def beside(self, name, function):
+        """In place of the core's function of that name, which waits."""
+        wait_for, own_thread = self.wait_for, self.own_thread
+
+        def get_one(ref, timeout):
+            if own_thread() and not _core.holds_code(ref) and not wait_for([ref], 1, timeout):
+                return _core.TIMED_OUT
+            return function(ref, timeout)
+
+        def get(refs, timeout, in_time=True):
+            if own_thread() and in_time and refs:
+                different = list(dict.fromkeys(refs))
+                if len(wait_for(different, len(different), timeout)) < len(different):
+                    return None
+            return function(refs, timeout, in_time)
+
+        def wait(refs, count, timeout, site=None):
+            if not own_thread() or not refs or len(set(refs)) < len(refs):
+                return function(refs, count, timeout, site)
+            done = wait_for(refs, count, timeout)[:count]
+            there = set(done)
+            return [refs[k] for k in done], [ref for k, ref in enumerate(refs) if k not in there], True, 0
+
+        def next_item(link, completion, timeout):
+            if own_thread() and not wait_for([link], 1, timeout):
+                return _core.TIMED_OUT
+            return function(link, completion, timeout)
+
+        return {"get_one": get_one, "get": get, "wait": wait, "next_item": next_item}[name]
+
+    def take(self, refs, future, settle):
+        """Has `settle(refs, future)` called when the first of the refs is done. False in a thread that takes no turns."""
+        if not self.own_thread():
+            return False
+        woken[_core.timed_await(refs[0])] = settle, (refs, future)
+        return True
+
+    def fork(self):
+        """Before this thread forks."""
+
+    def forked(self, child):
+        """After that. In the child its only thread goes on without turns."""
+        if child:
+            self._own.__dict__.clear()
+            self._mutex = allocate_lock()
+
+    def watch(self):
+        """In a thread of its own, without end: takes the turn from who has it for too long."""
+        turn, since = None, _monotonic()
+        while True:
+            _sleep(LONGEST_TURN / 20)
+            if self._turn != turn or self._holder is None:
+                turn, since = self._turn, _monotonic()
+            elif _monotonic() > since + LONGEST_TURN:
+                physical.count(f"a thread of a threaded actor ran or was blocked for {LONGEST_TURN:g} s without waiting for a lock, a ref or a time")
+                self._pass_on(turn)
+
+    def _at(self, delay, function, *args):
+        """Calls `function(*args)` in a burst, when `delay` seconds are over. Gives a number for `_due`."""
+        number = _core.timed_timer(delay)
+        woken[number] = function, args
+        return number
+
+    def _due(self, number):
+        """In a measured run: now its time has come."""
+        if _core.timed_measured():
+            _core.timed_timer_is_due(number)
+
+    def _begin_wait(self, member):
+        member.waits += 1
+        member.waiting, member.woken = True, False
+        return member.waits
+
+    def _wait(self, member, until, waits):
+        delay = 0.0 if until is None else max(0.0, until - (_core.timed_loop_time() or 0.0))
+        number = None if until is None else self._at(delay, self._make_ready, member, waits, False)
+        self._pass_on()
+        if number is not None and _core.timed_measured() and not member.gate.acquire(timeout=min(delay, threading.TIMEOUT_MAX)):
+            self._due(number)
+            self._take(member)
+        elif number is not None and _core.timed_measured():
+            self._begin_turn(member)
+        else:
+            self._take(member)
+        if number is not None and member.woken:
+            _core.timed_cancel_timer(number)
+            woken.pop(number, None)
+        return member.woken
+
+    def _is_done(self, member, waits, done, count, k):
+        if member.waiting and member.waits == waits:
+            done.append(k)
+            if len(done) == count:
+                self._make_ready(member, waits)
+
+    def _make_ready(self, member, waits, is_woken=True):
+        if member.waiting and member.waits == waits:
+            member.waiting, member.woken = False, is_woken
+            self._ready.append(member)
+
+    def _take(self, member):
+        member.gate.acquire()
+        self._begin_turn(member)
+
+    def _begin_turn(self, member):
+        member.waiting = False
+        _core.timed_loop()
+
+    def _leave(self, member):
+        member.ended = True
+        for other in member.joining:
+            self._make_ready(other, other.waits)
+        if self._holder is member:
+            self._pass_on()
+        self._own.member = None
+
+    def _pass_on(self, turn=None):
+        """The turn ends, if it is still `turn`; with nobody ready, the burst does, too."""
+        with self._mutex:
+            if turn is not None and self._turn != turn:
+                return
+            self._turn += 1
+            self._holder = self._ready.popleft() if self._ready else None
+            if self._holder:
+                return self._holder.gate.release()
+            self._in_burst = False
+            _core.timed_burst(False)
+
+
+class TimedThreads(Threads):
+    """The threads of one of the actor's groups, which take turns."""
+
+    def __init__(self, turns, limit):
+        super().__init__(limit)
+        self._turns, self._slot = turns, waits.Slot
+
+    def submit(self, call):
+        self._turns.begin(super().submit, call)
+
+    def wake(self, _, function, number):
+        self._turns.begin(function, number)
+
+    def _start(self, call):
+        serve, _ = self._turns.member(self._serve)
+        threading.Thread(target=serve, args=(call,), name="actor", daemon=True).start()
+
+
+def begin():
+    """In the process of a threaded actor, before its constructor: gives the kind of its groups, (limit) -> TimedThreads."""
+    turns = TimedTurns()
+    waits.install(turns)
+    session.timed_loop = turns.take
+    return lambda limit: TimedThreads(turns, limit)
