@@ -182,6 +182,8 @@ class ActorClass(Generic[T]):
             "out_of_order": options.get("allow_out_of_order_execution"),
             "streams_window": options.get("_actor_generator_backpressure_num_objects"),
         }
+        if s.settings.timing and not self._info.is_async and concurrency.starts_threads(self._cls):
+            how["turns"] = True
         info = self._info.of_actor(options)
         if info.tensor_transport:
             _sends_tensors(info, options, how)

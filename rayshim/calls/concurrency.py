@@ -1,5 +1,13 @@
 """Checks of the options for concurrent calls of an actor: threads (`max_concurrency`), an event loop, concurrency groups."""
 
+from types import FunctionType
+
+from reactor.code import names
+
+from rayshim.errors.user_code import is_programs
+
+_STARTERS = {"Thread", "ThreadPoolExecutor", "Timer", "start_new_thread"}
+
 
 def check(cls_name, how, is_async):
     """Raises ValueError for options that contradict each other, and Ray's errors for a name or size of a
@@ -34,7 +42,17 @@ def several_at_once(how, is_async):
 
 def has_threads(how, is_async):
     """Whether an actor runs calls in threads; `how`: see rayshim.worker.concurrency.make."""
-    return not is_async and bool(how.get("groups") or (how.get("concurrency") or 1) > 1)
+    return not is_async and bool(how.get("groups") or (how.get("concurrency") or 1) > 1 or how.get("turns"))
+
+
+def starts_threads(cls):
+    """Whether the program's code of the class and of its bases names what starts threads."""
+    return any(
+        not _STARTERS.isdisjoint(names(function.__code__))
+        for base in cls.__mro__
+        for function in vars(base).values()
+        if isinstance(function, FunctionType) and is_programs(function.__code__.co_filename)
+    )
 
 
 def no_room(group, size):

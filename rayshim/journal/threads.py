@@ -187,8 +187,6 @@ def install(turns):
     os.register_at_fork(
         before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True)
     )
-    watch = threading.Thread(target=turns.watch, name="watch", daemon=True)
-    watch.start()
 
 
 def install_for_journal(turns):
@@ -207,3 +205,5 @@ def install_for_journal(turns):
     done, futures._done = futures._done, lambda refs: turns.own_thread() is None and done(refs)
     time.monotonic = turns.clock
     gc.disable()
+    watch = threading.Thread(target=turns.watch, name="watch", daemon=True)
+    watch.start()

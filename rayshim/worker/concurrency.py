@@ -110,7 +110,7 @@ def make(info, how, constructor, journal=None):
     Arguments:
         info: the ClassInfo.
         how: dict of the actor's options: concurrency (max_concurrency), groups ({name: limit}),
-            out_of_order (allow_out_of_order_execution).
+            out_of_order (allow_out_of_order_execution); turns: in timed order, its class starts threads.
         journal: in a run with a journal: (group, selector, function to call with a ReplayError) -> rayshim.journal.loop.JournaledLoop.
 
     Returns (instance, whether its calls are passed to groups, the lane of each method: see reactor/native/inbox/pending_arguments.h).
@@ -132,19 +132,18 @@ def make(info, how, constructor, journal=None):
         instance = _groups[""].run(constructor, (_core.running_uid(), _core.running_tag_hash()))
     elif has_threads(how, info.is_async):
         turns, threads = journal.turns(functools.partial(_refuse, _groups.values())) if journal else None, Threads
+        timed_turns = _core.timed() and _begin_turns()
         if turns:
             from rayshim.worker.journaled_threads import RecordedThreads
 
             threads = functools.partial(RecordedThreads, turns)
-        elif _core.timed():
-            from rayshim.worker.timed_turns import begin
-
-            threads = begin()
+        elif timed_turns:
+            threads = timed_turns.group
         global _kind
         _kind = threads
         _groups[""] = threads(limit or 1)
         _groups.update((name, threads(size)) for name, size in groups.items())
-        instance = turns.run(constructor) if turns else constructor()
+        instance = turns.run(constructor) if turns else timed_turns.run(constructor) if timed_turns else constructor()
     else:
         instance = constructor()
     handed_on = bool(_groups)
@@ -160,6 +159,13 @@ def make(info, how, constructor, journal=None):
         _core.set_handed_on(running)
         _end_when_done()
     return instance, handed_on, lanes
+
+
+def _begin_turns():
+    """The TimedTurns of the actor of this process, in timed order."""
+    from rayshim.worker import timed_turns
+
+    return timed_turns.begin()
 
 
 def is_concurrent():

@@ -23,7 +23,7 @@ from rayshim.session import physical, session
 from rayshim.worker.threads import Threads
 from rayshim.worker.timed_loop import woken
 
-LONGEST_TURN = 5.0  # seconds
+_LONGEST_TURN, _LONGEST_SLEEP = 5.0, 1.0  # seconds of a turn, of one that is blocked
 _monotonic, _sleep = time.monotonic, time.sleep
 
 
@@ -36,6 +36,7 @@ class TimedThread:
         self.gate.acquire()
         self.waits = 0  # how often it has waited
         self.waiting = self.woken = self.ended = False
+        self.clock = None  # of its processor time
         self.joining = []  # those that wait for its end
         self.within = False  # what it starts takes no turns
 
@@ -49,6 +50,7 @@ class TimedTurns:
         self._holder, self._in_burst = None, False
         self._turn = self._members = 0
         self._own = threading.local()
+        self._constructing = None
 
     def own_thread(self):
         """The calling thread's; None if it takes no turns."""
@@ -63,6 +65,7 @@ class TimedTurns:
 
         def run(*args, **kwargs):
             self._own.member = member
+            member.clock = time.pthread_getcpuclockid(threading.get_ident())
             self._take(member)
             try:
                 return function(*args, **kwargs)
@@ -74,6 +77,25 @@ class TimedTurns:
     def forget(self, member):
         """The thread of this new TimedThread could not be started."""
         self._ready.remove(member)
+
+    def group(self, limit):
+        """The threads of a group of the actor, at most `limit`."""
+        return TimedThreads(self, limit)
+
+    def run(self, constructor):
+        """`constructor()`. Threads that it starts run when it has ended."""
+        self._constructing = threading.get_ident()
+        _core.timed_loop()
+        try:
+            return constructor()
+        finally:
+            self._constructing = None
+            if self._ready:
+                self._due(self._at(0.0, int))
+
+    def is_constructing(self):
+        """Whether the calling thread runs the actor's constructor."""
+        return self._constructing == threading.get_ident()
 
     def begin(self, function, *args):
         """A burst, which begins with `function(*args)` in this thread, the main one."""
@@ -181,14 +203,23 @@ class TimedTurns:
 
     def watch(self):
         """In a thread of its own, without end: takes the turn from who has it for too long."""
-        turn, since = None, _monotonic()
+        look, since = None, 0.0
         while True:
-            _sleep(LONGEST_TURN / 20)
-            if self._turn != turn or self._holder is None:
-                turn, since = self._turn, _monotonic()
-            elif _monotonic() > since + LONGEST_TURN:
-                physical.count(f"a thread of a threaded actor ran or was blocked for {LONGEST_TURN:g} s without waiting for a lock, a ref or a time")
-                self._pass_on(turn)
+            _sleep(_LONGEST_SLEEP / 10)
+            before, look = look, (self._turn, self._processor_time())
+            if look[1] is None or before is None or look[0] != before[0]:
+                since = _monotonic()
+            elif _monotonic() > since + (_LONGEST_SLEEP if look == before else _LONGEST_TURN):
+                physical.count(f"a thread ran, or was blocked, for more than {_LONGEST_SLEEP:g} s without waiting for a lock, a ref or a time")
+                self._pass_on(look[0])
+
+    def _processor_time(self):
+        """Of the thread that has the turn, in seconds; None: there is none."""
+        holder = self._holder
+        try:
+            return time.clock_gettime(holder.clock) if holder and holder.clock is not None else None
+        except OSError:
+            return None  # it has ended
 
     def _at(self, delay, function, *args):
         """Calls `function(*args)` in a burst, when `delay` seconds are over. Gives a number for `_due`."""
@@ -281,8 +312,17 @@ class TimedThreads(Threads):
 
 
 def begin():
-    """In the process of a threaded actor, before its constructor: gives the kind of its groups, (limit) -> TimedThreads."""
+    """In the process of an actor with threads, before its constructor: its TimedTurns."""
     turns = TimedTurns()
     waits.install(turns)
     session.timed_loop = turns.take
-    return lambda limit: TimedThreads(turns, limit)
+    start = threading.Thread.start
+
+    def start_member(thread):
+        if turns.is_constructing():  # it does not wait for this thread, which ends no turn
+            thread.run, _ = turns.member(thread.run)
+        start(thread)
+
+    threading.Thread.start = start_member
+    threading.Thread(target=turns.watch, name="watch", daemon=True).start()
+    return turns
