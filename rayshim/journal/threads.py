@@ -92,7 +92,7 @@ class Slot:
 
     def put(self, call):
         self._call = call
-        _actors.wake(self._member)
+        _actors.wake_idle(self._member)
 
     def get(self):
         self._member = _actors.own_thread()

@@ -164,6 +164,10 @@ class JournaledTurns(Interleaving):
                 lambda n=member.waits: member.waits == n and member.waiting and self._wake(member),
             )
 
+    def wake_idle(self, member):
+        """The same for a thread that waits for its next call, which is let in now."""
+        self._wake(member)
+
     def number_of(self, obj):
         """A number of the object `obj`, the same in every run: by the thread that asks first, and what that has asked for before."""
         if "_number_in_turns" not in obj.__dict__:

@@ -134,6 +134,8 @@ class TimedTurns:
         _core.timed_loop()
         self._due(self._at(0.0, self._make_ready, member, member.waits))
 
+    wake_idle = wake
+
     def outside(self, function, *args, **kwargs):
         """`function(*args, **kwargs)`, which waits for something from outside, without the turn."""
         member = self.own_thread()
