@@ -3,6 +3,8 @@
 import sys
 from collections import defaultdict
 
+from reactor import _core
+
 from rayshim.placement import habits
 from rayshim.placement.packed import Packed, PackedWorker, own_process
 
@@ -70,8 +72,14 @@ class ByRole(Packed):
         return f"roles of {self.settings.roles.path}: {'; '.join(parts)}"
 
     def before_end(self):
-        """Names roles that nothing of this run has had: their patterns may have a mistake."""
-        posted = self.posted(_TOPIC, timeout=_ANSWER_SECONDS)
+        """Names roles that nothing of this run has had: their patterns may have a mistake. Not after an error that has ended the program, nor for a driver
+        that has joined the session."""
+        if self.settings.scope or getattr(sys, "last_type", None) or _core.aborted():
+            return
+        try:
+            posted = self.posted(_TOPIC, timeout=_ANSWER_SECONDS)
+        except (RuntimeError, TimeoutError):
+            return
         had = {role for _, role, _, _ in posted}
         without = sorted({name for _, role, name, _ in posted if role is None})
         for role in self.settings.roles.roles:

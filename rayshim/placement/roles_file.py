@@ -189,7 +189,9 @@ class _Reader:
     def _where(self, name, key=None):
         """ "FILE:LINE" of the table of a role, or of a key in it."""
         quoted = rf"[\"']?{re.escape(name)}[\"']?\s*"
-        header = self._line(rf"\[\s*roles\s*\.\s*{quoted}\]|(roles\s*\.\s*)?{quoted}[=.]")
+        header = self._line(rf"\[\s*roles\s*\.\s*{quoted}\]")
+        if header is None:  # written as `roles.NAME.key = ...`, or below [roles] as `NAME = {...}`
+            header = self._line(rf"(roles\s*\.\s*)?{quoted}[=.]")
         if header is None or key is None:
             return self._at(header)
         end = self._line(r"\[\s*roles\b", header + 1)

@@ -26,10 +26,10 @@ def by_role(tmp_path):
 
 
 def here():
-    """(pid, cores of all threads, threads of numeric libraries) of this process."""
-    cores = [sorted(os.sched_getaffinity(int(thread))) for thread in os.listdir("/proc/self/task")]
-    assert all(one == cores[0] for one in cores)
-    return os.getpid(), cores[0], os.environ["OMP_NUM_THREADS"]
+    """(pid, cores, threads of numeric libraries) of this process, all of whose threads may use only these cores."""
+    cores = os.sched_getaffinity(0)
+    assert all(os.sched_getaffinity(int(thread)) <= cores for thread in os.listdir("/proc/self/task"))
+    return os.getpid(), sorted(cores), os.environ["OMP_NUM_THREADS"]
 
 
 class Plain:
@@ -228,3 +228,10 @@ def test_a_program_that_knows_nothing_of_it_is_placed_by_a_file(tmp_path, monkey
     assert start(["--placement", "roles.toml", "program.py"], tmp_path).stdout == "1\n"
     monkeypatch.setenv("RAYSHIM_PLACEMENT", str(tmp_path / "roles.toml"))
     assert start(["program.py"], tmp_path).stdout == "1\n"
+
+
+def test_a_program_that_fails_is_not_told_of_roles_that_it_did_not_come_to(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM.replace("envs =", "1 / 0; envs ="))
+    (tmp_path / "roles.toml").write_text('[roles.env]\nactors = "Env"\n')
+    done = start(["--placement", "roles.toml", "program.py"], tmp_path)
+    assert "ZeroDivisionError" in done.stderr and "role env" not in done.stderr

@@ -114,6 +114,11 @@ TABLE = '[roles.s]\nactors = "S"\n'
         ),
         ("[roles]\ns = 5", "2: role s", "5 is not a table"),
         ('roles.s.actors = "S"\nroles.s.x = 5', "1: role s", "unknown key 'x'"),
+        (
+            '[roles.a]\nactors = "A"\nalone = true\n[roles.alone]\nactors = "S"\nalone = 1',
+            "6: role alone",
+            "is not true",
+        ),
         ("[default]\nalone = true", "1: unknown table or key 'default'", "Each role is a table [roles.NAME]"),
         (TABLE + "workers 2", "3: not TOML", "Correct the line"),
     ],
