@@ -266,13 +266,18 @@ def roles(path):
         raise ValueError(f"{error} (init(placement=) at {calling()})") from None
 
 
-def check_gpus(roles, amounts):
-    """ValueError if one of the Roles asks for more GPUs than there are in a session with these resources, {name: amount}."""
+def check_roles(roles, amounts, has_journal):
+    """ValueError if one of the Roles asks for more GPUs than there are in a session with these resources, {name: amount}, or cannot have a journal."""
     found = amounts.get("GPU", 0)
     for role in roles.roles:
         if (role.gpu or 0) > found:
             raise ValueError(
                 f"{role.where}: role {role.name}: gpu = {role.gpu:g}, but the session has {found:g} GPUs. Lower it, or give init(num_gpus=) (at {calling()})"
+            )
+        if role.time_share and has_journal:
+            raise ValueError(
+                f"{role.where}: role {role.name}: time_share: off-loading depends on physical time, and a journal cannot repeat it. Remove time_share, or "
+                f"leave record= and replay= out (at {calling()})"
             )
 
 

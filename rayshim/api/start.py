@@ -278,7 +278,7 @@ def _start_by_steps(given, undo):
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
     )
     if roles is not None:
-        arguments.check_gpus(roles, amounts)
+        arguments.check_roles(roles, amounts, journal is not None)
     from reactor.runtime.driver.driver import Driver
 
     timing = durations = None

@@ -228,6 +228,8 @@ class ActorClass(Generic[T]):
             facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
         facts["several"] = several
+        if role is not None:
+            role.check(self._cls, several or how["streams_window"])
         facts["loop"] = self._info.is_async and not how.get("groups")
         link = _core.actor(facts["max_restarts"] != 0, several, facts["loop"])
         facts["number"], facts["offset"], facts["tag_hash"] = link.actor, link.offset, link.tag_hash

@@ -7,6 +7,7 @@ from reactor import _core
 
 from rayshim.placement import habits
 from rayshim.placement.packed import Packed, PackedWorker, own_process
+from rayshim.session import folder
 
 _TOPIC = "role"
 _ANSWER_SECONDS = 5
@@ -41,7 +42,7 @@ class ByRole(Packed):
         role, facts = actor.role, actor.facts
         if role is None:
             return False
-        facts["role"], facts["process"] = role.name, role.process
+        facts["role"], facts["process"], facts["time_share"] = role.name, role.process, role.time_share
         if role.workers is None:
             self._note(role, facts["class_name"], "")
             return False
@@ -51,6 +52,16 @@ class ByRole(Packed):
         text = f"has a process of its own: it {reason}" if reason else habit and f"results may differ: it {habit}"
         self._note(role, facts["class_name"], text)
         return not reason
+
+    def construct(self, number, make, is_async, concurrently, surrounded):
+        name = self.record and self.record.get("time_share")
+        if not name:
+            return super().construct(number, make, is_async, concurrently, surrounded)
+        from rayshim.placement.time_share import TimeShare
+
+        share = TimeShare(folder.path(), name)
+        made = super().construct(number, lambda: share.made(make), is_async, concurrently, surrounded)
+        return (*made[:3], surrounded(None, None, None, [share.call]))
 
     def _note(self, role, name, text):
         """Shows all processes, once, that an actor class or a function has this role (None: none); `text`: more about it."""

@@ -90,7 +90,8 @@ class Placement:
         """Decides what the constructor and the methods of actor `number` run in: threads and event loops, GPUs, its environment.
 
         Arguments: make, the constructor call; concurrently(make), makes it as the actor's options ask for in a process of its own;
-        surrounded(env, gpus, taken), a decorator that gives a function an environment, GPUs and other accelerators for the time of a call.
+        surrounded(env, gpus, taken, scopes), a decorator that gives a function an environment, GPUs, other accelerators and other contexts for the time
+        of a call.
         Returns (instance, whether its calls are handed on, the lanes of its methods, a decorator of its methods).
         """
         if self.settings.auto:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import fnmatch
 from dataclasses import dataclass
 
+from rayshim.errors.user_code import calling
+
 TYPE_CHECKING = False  # like that of typing, without the import
 if TYPE_CHECKING:
     from typing import Any
@@ -20,6 +22,7 @@ class Role:
         workers: number of processes that its actors share; None: a process for each. first: number of the first of them, among those of all roles.
         cores: numbers of the cores that its processes may use; (): all. threads: of numeric libraries in its processes; None: as without a role.
         gpu: share of a GPU, or number of GPUs, of each actor or task, in place of its option `num_gpus`; None: that option counts.
+        time_share: name of a device on which its actors take turns (rayshim.placement.time_share); None: they do not.
         together: for each shared process the actors that it has, such as "Env#3", the fourth of its class. apart: those with a process of their own.
     """
 
@@ -33,6 +36,7 @@ class Role:
     cores: tuple[int, ...] = ()
     threads: int | None = None
     gpu: float | None = None
+    time_share: str | None = None
     together: tuple[tuple[str, ...], ...] = ()
     apart: tuple[str, ...] = ()
 
@@ -44,6 +48,21 @@ class Role:
     def options(self, options: dict[str, Any]) -> dict[str, Any]:
         """The options of an actor or a task, with what the role has in place of the program's."""
         return options if self.gpu is None else {**options, "num_gpus": self.gpu}
+
+    def check(self, cls: type, at_once: bool) -> None:
+        """ValueError if actors of this class cannot have the role. at_once: they run several calls at the same time."""
+        if self.time_share is None:
+            return
+        whose = f"{self.where}: role {self.name}: time_share: the class {cls.__name__}"
+        if at_once:
+            raise ValueError(
+                f"{whose} runs several calls at the same time, and is never idle between them (at {calling()}). Remove time_share"
+            )
+        for hook in ("offload", "onload"):
+            if not callable(getattr(cls, hook, None)):
+                raise ValueError(
+                    f"{whose} has no method {hook} (at {calling()}). Define offload(self), which moves its state from the device, and onload(self), which brings it back"
+                )
 
 
 @dataclass(frozen=True)

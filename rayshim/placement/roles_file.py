@@ -10,7 +10,15 @@ from rayshim.placement.roles import Role, Roles, matches
 
 _LABEL = re.compile(r"(.+)#\d+")  # of an actor: "Env#3" is the fourth of the class Env
 _MOST = 1000  # processes of a role, threads of a process
-_OF_ACTORS = ("actors", "named", "workers", "alone", "together", "apart")  # keys that have no meaning for tasks
+_OF_ACTORS = (
+    "actors",
+    "named",
+    "workers",
+    "alone",
+    "together",
+    "apart",
+    "time_share",
+)  # keys that have no meaning for tasks
 
 
 def read(path: str | os.PathLike[str]) -> Roles:
@@ -57,6 +65,7 @@ class _Reader:
             "alone": self._true,
             "cores": self._cores,
             "gpu": self._share,
+            "time_share": self._device,
             "together": self._groups,
             "apart": self._labels,
         }
@@ -127,6 +136,12 @@ class _Reader:
             )
         return value
 
+    def _device(self, name, key, value):
+        if not isinstance(value, str) or not re.fullmatch(r"\w+", value, re.ASCII):
+            remedy = 'Give a name of letters, digits and "_", the same to all roles that share the device'
+            self._fail(name, key, f"time_share = {value!r} is no name of a device", remedy)
+        return value
+
     def _groups(self, name, key, value):
         if not isinstance(value, list) or not all(isinstance(group, list) for group in value):
             self._fail(name, key, f"{key} = {value!r} is no list of lists", 'Write [["Env#0", "Env#2"], ["Env#1"]]')
@@ -173,10 +188,10 @@ class _Reader:
     def _check_shared(self, name, values):
         if "alone" in values:
             self._fail(name, "alone", "'workers' and 'alone' exclude each other", "Remove one of them")
-        if values.get("gpu"):
-            self._fail(
-                name, "gpu", "actors with a GPU have a process each", "Write `alone = true` instead of 'workers'"
-            )
+        for key in ("gpu", "time_share"):
+            if values.get(key):
+                remedy = "Write `alone = true` instead of 'workers'"
+                self._fail(name, key, f"actors with {key!r} have a process each", remedy)
         if values.get("threads", 1) > 1:
             remedy = "Remove 'threads', or write `alone = true` instead of 'workers'"
             self._fail(name, "threads", "processes that actors share use 1 thread in numeric libraries", remedy)
