@@ -105,6 +105,19 @@ def test_the_other_methods_and_streams_of_an_actor_run_on_the_device(log):
     assert ray.get(sampler.__ray_call__.remote(lambda actor: actor.on))
 
 
+def test_the_stages_of_a_compiled_graph_run_on_the_device(log):
+    from rayshim.dag import InputNode
+
+    learner, sampler = Learner.remote(log, "L"), Sampler.remote(log, "S")
+    with InputNode() as given:
+        graph = learner.work.bind(sampler.work.bind(given)).experimental_compile()
+    begun(log, learner)
+    assert [ray.get(graph.execute(k))[0][0] for k in range(2)] == [0, 1]
+    graph.teardown()
+    found = lines(log)
+    assert "S on" in found and found.index("S on") < found.index("S 0")
+
+
 def test_calls_at_the_same_time_all_run_on_the_device(log):
     actors = [Learner.remote(log, "L"), *(Sampler.remote(log, f"S{k}") for k in range(2))]
     found = ray.get([actor.work.remote(k) for k in range(60) for actor in actors])
