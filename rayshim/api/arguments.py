@@ -246,12 +246,38 @@ def check(num_cpus, num_gpus, store, resources, labels, namespace, placement, ac
     for name, value in (labels or {}).items():
         if not (isinstance(name, str) and isinstance(value, str)):
             raise ValueError(f"init(labels={{{name!r}: {value!r}}}): names and values must be strings (at {calling()})")
-    if placement not in (*kinds.NAMES, kinds.AUTO):
+    if placement not in (*kinds.NAMES, kinds.AUTO) and not kinds.is_file(placement):
         from rayshim.placement.packed import packed
 
         if not isinstance(placement, packed):
             raise ValueError(
-                f"init(placement={placement!r}): must be one of {', '.join(map(repr, (*kinds.NAMES, kinds.AUTO)))}, or packed(n) (at {calling()})"
+                f"init(placement={placement!r}): must be one of {', '.join(map(repr, (*kinds.NAMES, kinds.AUTO)))}, packed(n), or the path of a file of roles, "
+                f"which ends with .toml (at {calling()})"
+            )
+
+
+def roles(path):
+    """The Roles of the file that `init(placement=)` names."""
+    from rayshim.placement import roles_file
+
+    try:
+        return roles_file.read(path)
+    except ValueError as error:
+        raise ValueError(f"{error} (init(placement=) at {calling()})") from None
+
+
+def check_roles(roles, amounts, has_journal):
+    """ValueError if one of the Roles asks for more GPUs than there are in a session with these resources, {name: amount}, or cannot have a journal."""
+    found = amounts.get("GPU", 0)
+    for role in roles.roles:
+        if (role.gpu or 0) > found:
+            raise ValueError(
+                f"{role.where}: role {role.name}: gpu = {role.gpu:g}, but the session has {found:g} GPUs. Lower it, or give init(num_gpus=) (at {calling()})"
+            )
+        if role.time_share and has_journal:
+            raise ValueError(
+                f"{role.where}: role {role.name}: time_share: off-loading depends on physical time, and a journal cannot repeat it. Remove time_share, or "
+                f"leave record= and replay= out (at {calling()})"
             )
 
 

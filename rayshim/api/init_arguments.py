@@ -31,7 +31,7 @@ class InitArguments(NamedTuple):
     logging_level: int | str | None
     logging_format: str | None
     logging_config: LoggingConfig | None
-    placement: str | packed | None
+    placement: str | os.PathLike[str] | packed | None
     ordering: str | None
     timing: str | os.PathLike[str] | None
     timing_seed: int | None

@@ -50,7 +50,7 @@ def init(
     logging_level: int | str | None = None,
     logging_format: str | None = None,
     logging_config: LoggingConfig | None = None,
-    placement: str | packed | None = None,
+    placement: str | os.PathLike[str] | packed | None = None,
     ordering: str | None = None,
     timing: str | os.PathLike[str] | None = None,
     timing_seed: int | None = None,
@@ -105,7 +105,9 @@ def init(
 
             - "isolated": one process per actor, and a pool of processes for tasks.
             - "packed" or `packed(n)`: n processes, each with many actors; see rayshim.packed.
-            - "auto": "isolated" or "packed", by measurements of earlier runs of this program; see `rayshim profile`.
+            - "auto": "isolated" or "packed", by measurements of earlier runs of this program; see `rayshim profile`. It writes a file of roles.
+            - The path of a file of roles, a str that ends with ".toml" or a PathLike: which actors and tasks share processes, and the cores, threads and
+              GPUs of these. docs/placement.md has the format. A mistake in the file is a ValueError that names file, line and role.
             - "inline": everything in this process. Each call runs to its end inside `.remote()`, so `pdb` works.
 
         ordering: the order in which an actor runs the calls of several callers, and in which `wait` returns refs. Default: the environment
@@ -260,6 +262,9 @@ def _start_by_steps(given, undo):
         from rayshim.placement import automatic
 
         placement, auto = automatic.begin()
+    roles = None
+    if kinds.is_file(placement):
+        roles = placement = arguments.roles(placement)
     kind = kinds.kind(placement)
     of_kind = kind.for_runtime(placement)
     env = arguments.environment(given.runtime_env, given.job_config, given.accepted.get("_skip_env_hook"))
@@ -272,6 +277,8 @@ def _start_by_steps(given, undo):
     amounts, store = arguments.amounts(
         given.num_cpus, given.num_gpus, given.resources, given.object_store_memory, given.accepted.get("_memory")
     )
+    if roles is not None:
+        arguments.check_roles(roles, amounts, journal is not None)
     from reactor.runtime.driver.driver import Driver
 
     timing = durations = None
@@ -289,6 +296,7 @@ def _start_by_steps(given, undo):
         address=offer.get("address"),
         placement=kind.name,
         auto=auto,
+        roles=roles,
         seed=seed,
         ordering=order,
         timing=timing,
@@ -420,6 +428,7 @@ def shutdown(*, wait_for_processes: bool = False, _exiting_interpreter: bool = F
             tell()
         except Exception as error:  # the program's own end goes on
             print(f"rayshim: {tell.__name__} failed at the end of the session: {error}", file=sys.stderr)
+    session.current.placement.before_end()
     if session.current.settings.auto:
         from rayshim.placement import automatic
 

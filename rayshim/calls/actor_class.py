@@ -52,15 +52,16 @@ class NewActor:
         link: the core's reference to it.
         creation: (args, kwargs) of the constructor call.
         at_once: whether it works at several calls at the same time, or on streams ahead of their readers.
-        threads: how many the numeric libraries use in it.
+        threads: how many the numeric libraries use in it, 0: it is chosen elsewhere.
+        role: its rayshim.placement.roles.Role, or None.
     """
 
-    __slots__ = ("at_once", "cls", "creation", "facts", "info", "info_ref", "link", "threads")
+    __slots__ = ("at_once", "cls", "creation", "facts", "info", "info_ref", "link", "role", "threads")
 
-    def __init__(self, cls, info, info_ref, facts, link, creation, at_once, threads):
+    def __init__(self, cls, info, info_ref, facts, link, creation, at_once, threads, role):
         self.cls, self.info, self.info_ref = cls, info, info_ref
         self.facts, self.link, self.creation = facts, link, creation
-        self.at_once, self.threads = at_once, threads
+        self.at_once, self.threads, self.role = at_once, threads, role
 
 
 class ActorClass(Generic[T]):
@@ -167,6 +168,11 @@ class ActorClass(Generic[T]):
         opts.check_at_call(options)
         namespace = options.get("namespace") or s.namespace
         name = options.get("name")
+        role = s.placement.role_of_actor(
+            (self.__name__, self.__qualname__, f"{self._file_module}.{self.__qualname__}"), name
+        )
+        if role is not None:
+            options = role.options(options)
         if name and options.get("get_if_exists"):
             found = find(name, namespace)
             if found is not None:
@@ -224,6 +230,8 @@ class ActorClass(Generic[T]):
             facts["preload"] += self._imports
         several = concurrency.several_at_once(how, self._info.is_async)
         facts["several"] = several
+        if role is not None:
+            role.check(self._cls, several or how["streams_window"])
         facts["loop"] = (
             not how.get("groups") if self._info.is_async else concurrency.has_threads(how, False)
         )  # its calls have an order in timed order
@@ -234,8 +242,8 @@ class ActorClass(Generic[T]):
             s.actor_hashes[link.actor] = link.tag_hash
         handle = ActorHandle(link, info, info_ref)
         call = (((cls_ref, facts, how), *args), kwargs)
-        at_once, threads = several or how["streams_window"], num_threads.chosen(resources, env)
-        actor = NewActor(self._cls, info, info_ref, facts, link, call, at_once, threads)
+        at_once, threads = several or how["streams_window"], num_threads.chosen(resources, env, role)
+        actor = NewActor(self._cls, info, info_ref, facts, link, call, at_once, threads, role)
         session.check_current(s)  # else some of these facts may be of this session, some of the next
         with s.placement.making(name, namespace):
             if s.placement.create(actor):

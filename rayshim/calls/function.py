@@ -14,7 +14,7 @@ from rayshim.calls.generators import num_returns_code, window
 from rayshim.calls.signature import Signature, is_coroutine, is_generator
 from rayshim.environments import checking as environments
 from rayshim.environments.keys import frozen
-from rayshim.errors.user_code import calling
+from rayshim.errors.user_code import calling, module_of
 from rayshim.resources import accelerators, demands, num_threads
 from rayshim.resources.bundles import capturing
 from rayshim.session import session
@@ -121,12 +121,15 @@ class RemoteFunction(Generic[P, R]):
     def _export(self):
         """The core's Function of this function in the session."""
         s = session.ensure()
-        o = self._options
+        role = s.placement.role_of_task(
+            (self.__name__, self.__qualname__, f"{module_of(self._function)}.{self.__qualname__}")
+        )
+        o = self._options if role is None else role.options(self._options)
         opts.check_at_call(o)
         resources = requested.task_resources(o)
         request = demands.resolve(o, resources, self.__qualname__)
         env, request = environments.of_call(s, o.get("runtime_env"), self.__name__, request)
-        threads = num_threads.chosen(resources, env)
+        threads = num_threads.chosen(resources, env, role)
         flags = _flags(o, resources, request, s.placement.env_of_call(env), threads, self._calls_of_a_process())
         plain = self._function
         if plain not in s.exports:
@@ -149,7 +152,7 @@ class RemoteFunction(Generic[P, R]):
                 s,
                 request.demand,
                 request.group,
-                s.placement.setting(env, resources.get("GPU")),
+                s.placement.setting(env, resources.get("GPU"), role and role.process),
                 f"the task {self.__qualname__} (called at {calling()})",
             ),
             opts.retries(o.get("max_retries", 3)),

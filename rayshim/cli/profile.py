@@ -12,7 +12,7 @@ def main(argv):
     parser = parsers.Parser(
         prog="rayshim profile",
         description='Shows or deletes the profiles of programs. A profile has the measurements that `init(placement="auto")` made in earlier runs, and '
-        f"the placement that it chose. Profiles are files in {profiles.folder()}.",
+        f"the placement that it chose. Profiles are files in {profiles.folder()}, each with a file of roles that can be copied, edited and given to --placement.",
         epilog="example:\n  rayshim run --placement auto train.py; rayshim profile show train.py",
     )
     parser.add_argument(
@@ -52,5 +52,7 @@ def lines(profile):
         time = f", {statistics.median(rates):.3g} s in repeated patterns of the driver" if rates else ""
         yield f"  {placement}: {len(runs)} run{'s' * (len(runs) != 1)} measured{time}"
     yield f"  {len(profile.seconds)} actors in the last run"
+    if (roles := profiles.roles_path_of(profile.program)).is_file():
+        yield f"  its placement as a file of roles, for --placement: {roles}"
     for name, reason in profile.alone.items():
         yield f"  each actor of {name} has a process of its own: it {reason}"

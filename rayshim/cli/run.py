@@ -111,8 +111,9 @@ def parser():
     )
     made.add_argument(
         "--placement",
-        type=parsers.one_of((*kinds.NAMES, kinds.AUTO)),
-        help="isolated, packed, inline or auto, if the program does not pass placement= to `init`",
+        type=_placement,
+        help="isolated, packed, inline, auto, or the path of a file of roles (FILE.toml), which says what shares processes, on which cores; if the program does "
+        "not pass placement= to `init`",
     )
     return parsers.with_program(made, "(SCRIPT | - | -c TEXT | -m MODULE) [ARGS...]")
 
@@ -136,6 +137,19 @@ def _journal(text):
             f"the journal {text} was written by another version of rayshim (format {found}, not {journal.FORMAT}); record the run again"
         )
     return path
+
+
+def _placement(text):
+    """The name of a placement, or the absolute path of a file of roles."""
+    if not kinds.is_file(text):
+        return parsers.one_of((*kinds.NAMES, kinds.AUTO))(text)
+    from rayshim.placement import roles_file
+
+    try:
+        roles_file.read(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return os.path.abspath(text)
 
 
 def _budget(text):

@@ -2,6 +2,7 @@
 
 The first run is isolated. The second is packed, if many actors can share processes. Later runs have the placement in which the driver's patterns took
 less time. Results do not depend on the choice, because actors that others in their process could notice get their own process (habits.py).
+Beside the profile is a file of roles, with which another run has the placement of the last one.
 """
 
 import os
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from reactor.runtime.processes import control_groups
 
 from rayshim.placement import profile as profiles
+from rayshim.placement import roles_text
 from rayshim.placement.packed import packed
 from rayshim.session import session
 from rayshim.session.settings import Automatic
@@ -99,8 +101,13 @@ def begin():
     if program is None:
         return "isolated", Automatic(None, "the program has no file by which a profile could be found again")
     profile = profiles.load(program)
+    global _plan
     choice = choose(profile, control_groups.cores())
+    _plan = choice.placement.plan() if isinstance(choice.placement, Shared) else None
     return choice.placement, Automatic(program, choice.why, dict(profile.alone))
+
+
+_plan = None  # of the packed workers of the session; None: it is isolated
 
 
 def learn():
@@ -115,7 +122,7 @@ def learn():
         profile = profiles.load(program)
         measure(profile, s)
         profile.chosen = f"{s.placement.name}: {s.settings.auto.why}"
-        profiles.save(profile)
+        profiles.save(profile, roles_text.text(profile, s.settings.auto.why, _plan))
     except OSError as error:
         print(
             f"rayshim: the profile of {program} cannot be written ({error}). The next run measures again",

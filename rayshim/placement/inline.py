@@ -255,7 +255,7 @@ class Inline(Placement):
 
     # Calls
 
-    def setting(self, env, gpus):
+    def setting(self, env, gpus, process=None):
         return None
 
     def env_of_call(self, env):

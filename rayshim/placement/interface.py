@@ -52,6 +52,21 @@ class Placement:
     def end(self):
         """The session has ended in the driver."""
 
+    def before_end(self):
+        """The session is about to end in the driver, and its processes are there."""
+
+    def about(self):
+        """The placement as text, for reports."""
+        return self.name
+
+    # Roles: what a file says, see rayshim.placement.by_role. `names`: of an actor class or a function, the short one first.
+
+    def role_of_actor(self, names, name):
+        """The Role of an actor called `name` (None: without a name), or None."""
+
+    def role_of_task(self, names):
+        """The Role of a task, or None."""
+
     # Actors
 
     def create(self, actor):
@@ -75,7 +90,8 @@ class Placement:
         """Decides what the constructor and the methods of actor `number` run in: threads and event loops, GPUs, its environment.
 
         Arguments: make, the constructor call; concurrently(make), makes it as the actor's options ask for in a process of its own;
-        surrounded(env, gpus, taken), a decorator that gives a function an environment, GPUs and other accelerators for the time of a call.
+        surrounded(env, gpus, taken, scopes), a decorator that gives a function an environment, GPUs, other accelerators and other contexts for the time
+        of a call.
         Returns (instance, whether its calls are handed on, the lanes of its methods, a decorator of its methods).
         """
         if self.settings.auto:
@@ -143,14 +159,14 @@ class Placement:
 
     # Calls
 
-    def setting(self, env, gpus):
+    def setting(self, env, gpus, process=None):
         """Names the task workers for tasks with this runtime environment: None, or something hashable. As in Ray, tasks that use a GPU do
-        not share a process with those that do not."""
+        not share a process with those that do not. process: that of their Role."""
         if env == self.settings.runtime_env:
             env = None
         else:
             env = frozen(env)
-        setting = (env, bool(gpus)) if env is not None or gpus else None
+        setting = (env, bool(gpus), process) if env is not None or gpus or process else None
         scope = self.settings.scope
         if scope is None:
             return setting

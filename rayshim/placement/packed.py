@@ -122,8 +122,12 @@ class Packed(Placement):
         return {"packed": (packed() if given == cls.name else given).plan()}
 
     def create(self, actor):
-        actor.facts["shares"] = not (own_process(actor) or self._habit(actor))
+        actor.facts["shares"] = self.shares(actor)
         return super().create(actor)
+
+    def shares(self, actor):
+        """Whether the actor goes to a worker that it shares."""
+        return not (own_process(actor) or self._habit(actor))
 
     def _habit(self, actor):
         """With `placement="auto"`: what the actor is known to do to its process; "" for nothing."""

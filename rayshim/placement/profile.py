@@ -1,4 +1,4 @@
-"""Profiles of programs: what `placement="auto"` has measured, one file a program."""
+"""Profiles of programs: what `placement="auto"` has measured, a file of JSON for each program, and beside it the file of roles that it has chosen."""
 
 import hashlib
 import json
@@ -54,6 +54,11 @@ def path_of(program):
     return folder() / f"{Path(program).stem}-{hashlib.sha256(program.encode()).hexdigest()[:12]}.json"
 
 
+def roles_path_of(program):
+    """Where the file of roles is, by which another run of the program has the placement of its last one."""
+    return path_of(program).with_suffix(".toml")
+
+
 def version_of(program):
     return hashlib.sha256(Path(program).read_bytes()).hexdigest()[:16]
 
@@ -79,19 +84,27 @@ def stored(programs=()):
     return found
 
 
-def save(profile):
-    """Writes it in place of the one before, as a whole. Its file is for this user alone."""
+def save(profile, roles=""):
+    """Writes it, and the text of its file of roles, in place of those before, each as a whole. The files are for this user alone."""
     from reactor.runtime.messages import private_folder
 
     path = path_of(profile.program)
     private_folder.make(path.parent)
+    _write(path, json.dumps(asdict(profile)))
+    if roles:
+        _write(roles_path_of(profile.program), roles)
+    else:
+        roles_path_of(profile.program).unlink(missing_ok=True)
+
+
+def _write(path, text):
     part = path.with_suffix(f".{os.getpid()}")
     part.unlink(missing_ok=True)
     try:
         with open(
             os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "w", encoding="utf-8"
         ) as file:
-            json.dump(asdict(profile), file)
+            file.write(text)
         part.replace(path)
     finally:
         part.unlink(missing_ok=True)
@@ -103,4 +116,5 @@ def clear(programs=()):
     found = [path for path in paths if path.exists()]
     for path in found:
         path.unlink()
+        path.with_suffix(".toml").unlink(missing_ok=True)
     return len(found)

@@ -301,7 +301,7 @@ def report(session):
 
 def _placement(session):
     auto = session.settings.auto
-    return session.placement.name + (f" (auto: {auto.why})" if auto else "")
+    return session.placement.about() + (f" (auto: {auto.why})" if auto else "")
 
 
 def graph(session):

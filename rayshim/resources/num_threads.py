@@ -22,21 +22,26 @@ def of(resources):
     return max(int(resources.get("CPU", 0)), 1)
 
 
-def chosen(resources, env):
-    """The same, or 0 where the program has chosen it: in the driver's environment or in the runtime environment `env`."""
+def chosen(resources, env, role=None):
+    """The same, or 0 where another number is chosen: in the driver's environment, in the runtime environment `env`, or by the Role."""
+    if role is not None and role.threads:
+        return 0
     said = session.current.settings.threads_set_by_user or library_threads.OPENMP in (env.get("env_vars") or {})
     return 0 if said else of(resources)
 
 
-def begin_worker(settings, count, enter):
-    """In a worker after its birth: calls `enter()`, which gives it its runtime environment, and gives it `count` threads if nothing
-    there has said how many."""
+def begin_worker(settings, count, enter, by_role=None):
+    """In a worker after its birth: calls `enter()`, which gives it its runtime environment, and gives it `by_role` threads, or, without that, `count` if
+    nothing there has said how many."""
     loaded_with = library_threads.variables()
     if not settings.threads_set_by_user:
         os.environ.pop(library_threads.OPENMP, None)
     try:
         enter()
     finally:
+        if by_role:
+            given = library_threads.VARIABLES & os.environ.keys() | {library_threads.OPENMP}
+            os.environ.update(dict.fromkeys(given, str(by_role)))
         os.environ.setdefault(library_threads.OPENMP, str(count))
         if library_threads.variables() != loaded_with:
             library_threads.follow()

@@ -50,7 +50,8 @@ class Settings:
         node: hex id of the one node; labels: {name: value} of it; resources: {name: amount} that it has.
         driver: pid of the driver.
         namespace: of the driver's named actors; lifetime: of its actors, "detached" or "non_detached".
-        placement: name of the kind of placement (rayshim.placement.kinds); auto: how it was chosen, None: by the user.
+        placement: name of the kind of placement (rayshim.placement.kinds); auto: how it was chosen, None: by the user; roles: the
+            rayshim.placement.roles.Roles of the placement "roles".
         ordering: "logical", "strict" or "arrival"; seed: None without one.
         timing: the TimingSetting of a session in timed order.
         journal: the JournalSetting of a run that has a journal.
@@ -82,6 +83,7 @@ class Settings:
     address: str | None = None
     dashboard: str = ""
     auto: Automatic | None = None
+    roles: Any = None
     seed: int | None = None
     journal: Any = None
     timing: Any = None

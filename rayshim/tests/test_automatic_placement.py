@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from rayshim.placement import habits
+from rayshim.placement import habits, roles_file, roles_text
 from rayshim.placement.automatic import Shared, choose, compare
 from rayshim.placement.profile import Profile
 from rayshim.tests import outside
@@ -352,6 +352,37 @@ def test_a_program_is_measured_isolated_then_packed_with_one_digest(program):
     assert "as fast as isolated" in third[3]
 
 
+def test_the_file_of_roles_that_it_writes_gives_the_same_placement(program):
+    groups = "\npids = ray.get([e.pid.remote() for e in envs])\nprint(*(pids.index(pid) for pid in pids))\n"
+    program.script.write_text(PROGRAM + groups)
+    for roles in ("Env 6 actors in 6 processes", f"shared 6 actors in {min(6, os.cpu_count())} processes"):
+        run = program().stdout.split()
+        (file,) = program.folder.glob("*.toml")
+        copied = program.script.with_name("roles.toml")
+        copied.write_text(file.read_text())
+        again = program("--placement", str(copied), str(program.script))
+        assert f"{roles}; Limiting 2 actors in 2 processes" in again.stdout and not again.stderr.count("roles.toml")
+        assert (again.stdout.split()[:3], again.stdout.split()[-6:]) == (run[:3], run[-6:])
+        assert str(file) in program("profile", "show").stdout
+
+
+def test_the_file_of_roles_has_the_groups_the_reasons_and_the_figures(tmp_path):
+    found = profile(actors=4, alone={"Learner#[]": "uses signals"}, unreturned=["Env#3"])
+    found.seconds["Learner#[]#0"] = 2.5
+    found.chosen = "packed: it was faster"
+    plan = {"workers": 2, "groups": [["Env#0", "Env#2"], ["Env#1"]], "alone": ["Env#3", "Learner#[]#0"]}
+    path = tmp_path / "roles.toml"
+    path.write_text(roles_text.text(found, "", plan))
+    roles = roles_file.read(path)
+    assert roles.plan()["groups"] == plan["groups"] and roles.plan()["alone"] == ["Env#3"]
+    learner = roles.of_actor(("Learner#[]",), None)
+    assert learner.workers is None and learner.name == "Learner#[]"
+    assert '["Env#0", "Env#2"],  # 0.02 s in methods' in path.read_text()
+    assert "# 1 actor, 2.5 s in methods" in path.read_text() and "alone = true  # it uses signals" in path.read_text()
+    assert "of train.py:" in path.read_text() and "packed: it was faster" in path.read_text()
+    assert roles_text.text(Profile("train.py", "1"), "", None) == ""
+
+
 def test_a_changed_program_is_measured_again(program):
     program()
     program.script.write_text(PROGRAM + "\n# another text\n")
@@ -372,7 +403,7 @@ def test_profiles_are_shown_and_deleted(program):
 
 def test_a_damaged_profile_is_told_of_and_replaced(program):
     program()
-    (path,) = program.folder.iterdir()
+    (path,) = program.folder.glob("*.json")
     path.write_text('{"program": ')
     again = program()
     assert "nothing is known" in again.stdout and str(path) in again.stderr and "Traceback" not in again.stderr

@@ -17,7 +17,7 @@ def bind(instance, name, options, plain=lambda method: method):
 
         return exit_actor
     if name == "__dag_stage__":
-        return _GraphStages(instance)
+        return _GraphStages(instance, plain)
     cls = type(instance)
     # looked up in the class, because the instance may have an attribute of the same name
     static = getattr_static(cls, name, None)
@@ -92,10 +92,11 @@ class _GraphStages:
 
     in_order = True  # stages run one after the other, also in a concurrent actor
 
-    def __init__(self, instance):
+    def __init__(self, instance, plain):
         self.__self__ = instance
         self.__name__ = "__init__"
         self._graphs = {}
+        self._run = plain(lambda key, *given: self._graphs[key].run(*given))
         self._last_graph = 0
 
     def __call__(self, key, stage, execution, *taken):
@@ -108,7 +109,7 @@ class _GraphStages:
             raise RayChannelError(
                 "execute() of a compiled graph: the actor has been restarted since the graph was compiled. Compile it again"
             )
-        given = self._graphs[key].run(stage, execution, taken)
+        given = self._run(key, stage, execution, taken)
         if isinstance(given, list):
             return given[0] if len(given) == 1 else given
         self.__name__ = given.step.name

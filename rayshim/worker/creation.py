@@ -111,10 +111,10 @@ def _begun(instance, returned, threads):
     return instance
 
 
-def _surrounded(env, own, taken):
+def _surrounded(env, own, taken, scopes=()):
     """A decorator: the function has the runtime environment `env` (frozen; None: as it is) and sees the GPUs `own`, [(number, share)], and the other
-    accelerators `taken`, {resource: [(number, share)]}, for the time of a call."""
-    scopes = []
+    accelerators `taken`, {resource: [(number, share)]}, for the time of a call. scopes: functions that give other contexts."""
+    scopes = [*scopes]
     if env:
         from rayshim.environments.applying import Surroundings
 

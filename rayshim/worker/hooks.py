@@ -170,6 +170,9 @@ def begin(settings, record, own_gpus, setting, variables):
     from rayshim.environments import applying
 
     env = _environment(settings, record, setting)
+    cores, threads = (record.get("process") if record else setting and setting[2]) or ((), None)
+    if cores:
+        os.sched_setaffinity(0, cores)
     placement = kinds.in_worker(Sender(settings.scope), settings, record)
     placement.begin()
     s = session.Session(placement, None, own_gpus or (), env)
@@ -190,7 +193,8 @@ def begin(settings, record, own_gpus, setting, variables):
     if settings.logging is not None:
         settings.logging.apply()
     try:
-        num_threads.begin_worker(settings, creation.cpus(record), lambda: applying.enter(env, variables, settings))
+        enter = functools.partial(applying.enter, env, variables, settings)
+        num_threads.begin_worker(settings, creation.cpus(record), enter, threads)
     except Exception as error:
         s.broken = error
     limit_generators()

@@ -55,8 +55,7 @@ class Driver:
             first; `retries`, how often one task is run again, -1 for ever; `delay`, seconds before the first time, twice as long before
             each further one. None: nothing is done.
         retry_delay: seconds before a call is run again whose process has died, or that was put off (`_core.run_later`).
-        packed: {"workers": number of processes, "groups": for each process the names of its actors, "alone": names of the actors with their own
-            process} for packed workers (see reactor.runtime.supervisor.hosting); None: a process per actor.
+        packed: the plan of packed workers (see reactor.runtime.supervisor.hosting); None: a process per actor.
         listening: a socket on which drivers come to this session (see supervisor/joined_drivers.py); about: a dict, the facts of the session for those;
             head: this process makes no calls of its own.
     """

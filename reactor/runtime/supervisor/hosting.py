@@ -8,13 +8,14 @@ from reactor.placement import least_loaded
 
 class Hosting:
     """Arguments: plan, {"workers": number of processes, "groups": lists of actors' names by worker, "alone": names of actors with their own
-    process}; start, (number) -> Worker or None."""
+    process, and, if workers differ, "born_with": the setting of each}; start, (number, setting) -> Worker or None."""
 
     def __init__(self, plan, start):
         self._start = start
         self._workers = [None] * plan["workers"]  # started when an actor comes
         self._planned = {name: k for k, group in enumerate(plan["groups"]) for name in group}
         self._alone = set(plan["alone"])
+        self._born_with = plan.get("born_with") or [None] * plan["workers"]
         self._created = Counter()  # by class
 
     def name(self, facts):
@@ -27,12 +28,13 @@ class Hosting:
         return actor.facts.get("shares") and actor.facts["label"] not in self._alone
 
     def put(self, actor):
-        """Assigns an actor to a worker. Returns False if no process could be started."""
-        counts = [len(w.actors) if w is not None else 0 for w in self._workers]
+        """Assigns an actor to a worker, or, if its facts have "hosts": (first, number), to one of these. Returns False if no process could be started."""
+        first, number = actor.facts.get("hosts") or (0, len(self._workers))
+        counts = [len(w.actors) if w is not None else 0 for w in self._workers[first : first + number]]
         k = self._planned.get(actor.facts["label"], -1)
-        k = k if k >= 0 else least_loaded(counts)
+        k = k if first <= k < first + number else first + least_loaded(counts)
         if self._workers[k] is None:
-            self._workers[k] = self._start(k)
+            self._workers[k] = self._start(k, self._born_with[k])
         w = self._workers[k]
         if w is None:
             return False

@@ -375,14 +375,14 @@ class Supervisor(Requests, Reaping):
         if started is None:
             self.retry_spawn = True  # at the next death, or a little later
 
-    def _start_packed(self, number):
+    def _start_packed(self, number, born_with):
         slot = _core.new_proc(ACTOR, 0)
-        w = self._fork(slot, None, "packed", birth=f"packed {number}") if slot >= 0 else None
+        w = self._fork(slot, None, "packed", birth=f"packed {number}", host=born_with) if slot >= 0 else None
         if w is not None:
             w.actors = {}
         return w
 
-    def _fork(self, slot, actor, label, setting=0, birth=None):
+    def _fork(self, slot, actor, label, setting=0, birth=None, host=None):
         facts = actor.facts if actor else None if birth is None else worker.HOST
         birth = birth or (self.tasks_started if actor is None else actor.facts["ordinal"])
         born_with, config = self.demands.settings[setting], self.config
@@ -390,7 +390,7 @@ class Supervisor(Requests, Reaping):
             config = self.drivers.config(facts, born_with)
             born_with = born_with.of if isinstance(born_with, Setting) else born_with
         try:
-            pid, pipes = fork(slot, facts, actor and actor.gpus, born_with, birth, config, self.plugin)
+            pid, pipes = fork(slot, facts, actor and actor.gpus, host or born_with, birth, config, self.plugin)
         except OSError as error:
             _core.free_proc(slot)
             self.fork_error = error.strerror

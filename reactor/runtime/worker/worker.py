@@ -127,7 +127,7 @@ def main(parent, slot, facts, gpus, setting, birth, pipes, config, plugin):
         slot: the process's entry in the heap.
         facts: the actor's facts; None: a task worker; HOST: a packed worker.
         gpus: [(id, share)] that it may use.
-        setting: the setting of a task worker's tasks; None: the default.
+        setting: the setting of a task worker's tasks, or of a packed worker; None: the default.
         birth: distinguishes this worker from others for seeding.
         pipes: descriptors for stdout and stderr.
         config, plugin: those of the zygote.
