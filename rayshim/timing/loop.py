@@ -15,7 +15,9 @@ from reactor import _core
 
 from rayshim.session import futures, physical, session
 
-_LONGEST_RUN = 100  # so many times in a row the loop goes on without a look at the refs, while there is something to run
+_LONGEST_RUN = (
+    100  # so many times in a row the loop goes on without a look at the refs, while there is something to run
+)
 _policy = getattr(unix_events, "_UnixDefaultEventLoopPolicy", None)  # none from Python 3.16 on
 _undo = []
 _base = 0  # ns of the monotonic clock when the run began
@@ -81,7 +83,46 @@ class _Selector:
                 self._waits.append(wait)
 
 
-class OrderedLoop(asyncio.SelectorEventLoop):
+class _Numbered:
+    """The order of a set of them, which `asyncio.wait` gives, is the same in each run."""
+
+    _hash = 0
+
+    def __hash__(self):
+        return self._hash
+
+
+class _Task(_Numbered, asyncio.Task):
+    pass
+
+
+class _Future(_Numbered, asyncio.Future):
+    pass
+
+
+class NumberedLoop(asyncio.SelectorEventLoop):
+    """An event loop whose tasks and futures have hashes by their number."""
+
+    _count = 0
+
+    def __init__(self, selector=None):
+        super().__init__(selector)
+        self.set_task_factory(self._task)  # pyright: ignore[reportArgumentType]
+
+    @staticmethod
+    def _task(loop, coroutine, **options):
+        return loop._numbered(_Task(coroutine, loop=loop, **options))
+
+    def create_future(self):
+        return self._numbered(_Future(loop=self))
+
+    def _numbered(self, future):
+        self._count += 1
+        future._hash = self._count
+        return future
+
+
+class OrderedLoop(NumberedLoop):
     """An event loop whose time, in a thread whose operations are ordered, is that of the order: seconds since the run began. To read it is an operation."""
 
     def __init__(self):
@@ -95,6 +136,7 @@ class OrderedLoop(asyncio.SelectorEventLoop):
             before = loop.time()
             loop.__class__ = cls
             loop._selector = _Selector(loop._selector)
+            loop.set_task_factory(cls._task)
             for handle in loop._scheduled:
                 handle._when += loop.time() - before
 

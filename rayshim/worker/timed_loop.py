@@ -5,6 +5,8 @@ import time
 
 from reactor import _core
 
+from rayshim.timing.loop import NumberedLoop
+
 woken = {}  # number of what goes on later, by the core -> (function, arguments)
 
 
@@ -14,7 +16,7 @@ def go_on(number):
     function(*arguments)
 
 
-class TimedLoop(asyncio.SelectorEventLoop):
+class TimedLoop(NumberedLoop):
     """Its time begins with the run. While a callback runs, it is that of the actor's last operation. A callback at a later time is a message of the actor to itself: in a
     measured run it is sent when the time has come, in a later run at the time that follows from the delay, and from how late the measured run was.
     """

@@ -212,7 +212,9 @@ class TimedTurns:
             if look[1] is None or before is None or look[0] != before[0]:
                 since = _monotonic()
             elif _monotonic() > since + (_LONGEST_SLEEP if look == before else _LONGEST_TURN):
-                physical.count(f"a thread ran, or was blocked, for more than {_LONGEST_SLEEP:g} s without waiting for a lock, a ref or a time")
+                physical.count(
+                    f"a thread ran, or was blocked, for more than {_LONGEST_SLEEP:g} s without waiting for a lock, a ref or a time"
+                )
                 self._pass_on(look[0])
 
     def _processor_time(self):
@@ -243,7 +245,11 @@ class TimedTurns:
         delay = 0.0 if until is None else max(0.0, until - (_core.timed_loop_time() or 0.0))
         number = None if until is None else self._at(delay, self._make_ready, member, waits, False)
         self._pass_on()
-        if number is not None and _core.timed_measured() and not member.gate.acquire(timeout=min(delay, threading.TIMEOUT_MAX)):
+        if (
+            number is not None
+            and _core.timed_measured()
+            and not member.gate.acquire(timeout=min(delay, threading.TIMEOUT_MAX))
+        ):
             self._due(number)
             self._take(member)
         elif number is not None and _core.timed_measured():

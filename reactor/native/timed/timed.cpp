@@ -388,23 +388,31 @@ uint32_t Timed::set_timer(OwnStrand* by, Index server, Tick delay) {
 
 void Timed::timer_is_due(uint32_t wake) {
   const auto found = timers_.find(wake);
-  if (found == timers_.end()) return;
-  const Timer timer = found->second;
-  timers_.erase(found);
+  if (found == timers_.end() || found->second.message) return;
+  Timer& timer = found->second;
   TimedModel::Lock lock(model_);
   const Tick now = model_.table.last = std::max(model_.stamp(), timer.when);  // the loop's clock and this one round differently
-  record(hash_on(timer.series, kLateness), timer.number, {as_duration(now - timer.when + 1)});  // 0 is no duration
-  message_to_itself(timer.server, wake, timer.series, timer.number, "timer", now, 0);
+  was_late(timer, now);
+  timer.message = message_to_itself(timer.server, wake, timer.series, timer.number, "timer", now, 0);
+  if (timer.message) timer.serial = model_.message(timer.message).serial;
 }
 
-// Its message has not started: the actor runs what cancels it.
+void Timed::was_late(const Timer& timer, Tick now) {
+  record(hash_on(timer.series, kLateness), timer.number, {as_duration(now - timer.when + 1)});  // 0 is no duration
+}
+
+// Its message has not started: the actor runs what cancels it. In a measured run it may not have been sent although the time was over. In a later one it must not
+// come before what cancels it, either.
 void Timed::cancel_timer(uint32_t wake) {
   const auto found = timers_.find(wake);
   if (found == timers_.end()) return;
   const Timer timer = found->second;
   timers_.erase(found);
-  if (!timer.message) return;
   TimedModel::Lock lock(model_);
+  if (!timer.message) {
+    if (const Tick now = model_.stamp(); now >= timer.when) was_late(timer, now + 1);
+    return;
+  }
   const TimedMessage& m = model_.message(timer.message);
   if (m.serial == timer.serial && m.listed) model_.forget(timer.message);
 }

@@ -136,11 +136,12 @@ class Timed {
   std::unique_ptr<OwnStrand> burst_;  // runs in the loop
   uint32_t awaits_ = 0;
   struct Timer {
-    Index server, message;  // in a measured run the message is sent when it is due
+    Index server, message;  // in a measured run the message is sent when it is due: 0 until then
     uint32_t serial, number;
     uint64_t series;
     Tick when;
   };
+  void was_late(const Timer& timer, Tick now);
   std::unordered_map<uint32_t, Timer> timers_;  // by its number as a coroutine's
   std::unordered_map<uint64_t, bool> named_;
   Off chunk_ = 0;

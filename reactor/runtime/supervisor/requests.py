@@ -198,7 +198,7 @@ class Requests:
                 k: v
                 for k, v in a.facts.items()
                 if k in ("class_name", "name", "namespace", "number", "demand", "detached", "within", "env", "internal")
-                or k in ("tag_hash", "created_at", "several", "role")
+                or k in ("tag_hash", "created_at", "several", "loop", "role")
             },
             "pid": a.pid,
             "slot": a.worker.slot if a.worker else -1,
