@@ -39,6 +39,7 @@ SAID = tuple(
         r"^rayshim: calls in arrival order in this run: ",
         r"^\(runtime pid=\d+\) Task .* failed\. There are \w+ retries remaining, so the task will be retried\.",
         r"^\(runtime pid=\d+\) A worker died or was killed while executing a task by an unexpected system error: ",
+        r"^rayshim: this run was measured, ",
         r"^\(runtime pid=\d+\) task workers are killed \(signal 9\) before they can run anything",
     )
 )

@@ -4,6 +4,7 @@ import random
 from dataclasses import dataclass, replace
 
 PLACEMENTS = ("isolated", "packed", "inline")
+ORDERINGS = ("logical", "logical", "arrival", "timed", "guessed")  # see rayshim.init; of the last two see driver.py
 MEGABYTE = 1 << 20
 MOST_STEPS = 4000
 
@@ -206,7 +207,7 @@ def program(seed, placement=None, stepping=False):
     return Program(
         seed,
         placement,
-        ordering=rng.choice(("logical", "logical", "arrival")),
+        ordering=rng.choice(ORDERINGS) if placement != "inline" else rng.choice(("logical", "arrival")),
         num_cpus=rng.choice((1, 2, 2, 4)),
         store=(80 if small else 512) * MEGABYTE,
         steps=steps,

@@ -1,5 +1,6 @@
 """Timed order with what is not a plain call: generators, async actors, threads of the program, deaths, barriers outside of rayshim."""
 
+import asyncio
 import os
 import signal
 import threading
@@ -150,6 +151,52 @@ def test_after_a_death_the_others_go_on_and_the_run_says_so(tmp_path):
     value(lambda ray: one_is_killed(ray, kills=False), **how)
     found, lines, lost = value(one_is_killed, **how)
     assert list(found) == ["ActorDiedError", "b", "c"] and list(lines) == [15, 15] and lost & DEATH
+
+
+def one_restarts(ray, cls):
+    """What two players get from an actor that is killed in the middle of their calls and made again."""
+
+    @ray.remote
+    class Player:
+        def run(self, actor, name):
+            return [ray.get(actor.answer.remote((name, number))) for number in range(15)]
+
+    actor = ray.remote(cls).options(max_restarts=1, max_task_retries=-1).remote()
+    playing = [Player.remote().run.remote(actor, name) for name in "ab"]
+    time.sleep(0.02)
+    os.kill(ray.get(actor.pid.remote()), signal.SIGKILL)
+    return ray.get(playing)
+
+
+class Answers:
+    def pid(self):
+        return os.getpid()
+
+    def answer(self, question):
+        time.sleep(some_time())
+        return question
+
+
+class AnswersLater:
+    def pid(self):
+        return os.getpid()
+
+    async def answer(self, question):
+        await asyncio.sleep(some_time())
+        return question
+
+
+class AnswersInThreads:
+    def __init__(self):
+        threading.Thread(target=time.sleep, args=[0]).start()
+
+    pid, answer = Answers.pid, Answers.answer
+
+
+@pytest.mark.parametrize("cls", [Answers, AnswersLater, AnswersInThreads])
+def test_an_actor_that_restarts_answers_all_calls(cls, how):
+    for _ in range(2):
+        assert value(lambda ray: one_restarts(ray, cls), **how) == [[[name, k] for k in range(15)] for name in "ab"]
 
 
 def meet_outside(ray, folder):

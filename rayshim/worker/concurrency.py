@@ -117,7 +117,7 @@ def make(info, how, constructor, journal=None):
     """
     limit, groups = how.get("concurrency"), how.get("groups") or {}
     global timed
-    timed = info.is_async and not groups and _core.timed()
+    timed = info.is_async and not groups and _core.timed_actor()
     if timed:
         session.timed_loop = awaits
     if (how.get("streams_window") or 0) > 0:
@@ -132,7 +132,7 @@ def make(info, how, constructor, journal=None):
         instance = _groups[""].run(constructor, (_core.running_uid(), _core.running_tag_hash()))
     elif has_threads(how, info.is_async):
         turns, threads = journal.turns(functools.partial(_refuse, _groups.values())) if journal else None, Threads
-        timed_turns = _core.timed() and _begin_turns()
+        timed_turns = _core.timed_actor() and _begin_turns()
         if turns:
             from rayshim.worker.journaled_threads import RecordedThreads
 

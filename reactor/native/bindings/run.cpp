@@ -215,11 +215,18 @@ nb::bytes timed_records() {
   return nb::bytes(all.data(), all.size());
 }
 
-// In timed order, in the thread of an actor's event loop: the actor. 0: elsewhere, or no order is known of what the loop does.
+// In timed order: the actor of this process. 0: there is none, or its calls run as they come.
+Index server_here() {
+  const Inbox* in = ctx && ctx->timed ? inbox() : nullptr;
+  if (!in) return 0;
+  const uint32_t order = in->order.load(memory_order_seq_cst);
+  return order & kPhysical && !(order & kLoop) ? 0 : in->timed;
+}
+
+// The same in the thread of its event loop, 0 elsewhere.
 Index server_of_loop() {
   need_ctx();
-  Inbox* in = ctx->timed && ctx->timed->in_loop() ? inbox() : nullptr;
-  return in ? in->timed : 0;
+  return ctx->timed && ctx->timed->in_loop() ? server_here() : 0;
 }
 
 // In the thread of an actor's event loop: asks the hook `woken` to be called with the number that this gives, when the ref is done. 0: it will not be.
@@ -278,6 +285,7 @@ void bind_run(nb::module_& m) {
   m.def("timed_records", &timed_records);
   m.def("timed_lost", &timed_lost);
   m.def("timed", [] { return ctx && ctx->timed; });
+  m.def("timed_actor", [] { return server_here() != 0; });
   // Whether the operations of this thread have times, but for an actor's event loop.
   m.def("timed_here", [] { return ctx && ctx->timed && !ctx->timed->in_loop() && ctx->strand(); });
   m.def("timed_loop", [] {

@@ -129,6 +129,11 @@ void make_unavailable(Inbox* in, Off reason) {
 }
 
 void DeadCalls::settle(bool restart, Off reason, bool unborn, std::unordered_set<Off>& failed, std::unordered_set<Off>& freed) {
+  if (restart && ctx->timed && inbox_->timed) {
+    inbox_->order.fetch_or(kPhysical, memory_order_seq_cst);
+    inbox_->order.fetch_and(~kLoop, memory_order_seq_cst);
+    ctx->timed->disband(inbox_->timed);
+  }
   if (restart && !unborn) make_unavailable(inbox_, reason);
   Again again(inbox_);
   Off creation = inbox_->creation.load(memory_order_acquire);

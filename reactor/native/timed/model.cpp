@@ -250,6 +250,10 @@ void TimedModel::send(Index i) {
 // The message's key is known: it starts, or has its place among those of its server. As a rule it comes after all others.
 void TimedModel::is_known(Index i) {
   TimedMessage& m = message(i);
+  if (m.server && server(m.server).disbanded) {
+    m.server = 0;
+    if (m.wake) return free_message(i);
+  }
   if (!m.server) return start(i);
   TimedServer& s = server(m.server);
   auto before = [](const TimedMessage& a, const TimedMessage& b) { return a.key != b.key ? a.key < b.key : compare(a.tag, b.tag) < 0; };
@@ -277,6 +281,22 @@ void TimedModel::forget(Index i) {
     set_ready(m.server);
   }
   free_message(i);
+}
+
+// What its process ran, runs again in another one, or has failed; what goes on in it does so no more.
+void TimedModel::disband(Index i) {
+  TimedServer& s = server(i);
+  s.disbanded = true;
+  const Index running = std::exchange(s.running, 0), taken = std::exchange(s.taken, 0);
+  s.granted.store(0, memory_order_seq_cst);
+  if (running) strand(running).server = 0;
+  if (running && taken && message(taken).wake) end(running, std::max(table.last, strand(running).clock));
+  if (taken) free_message(taken);
+  while (const Index first = s.first) {
+    unlist(s, message(first));
+    is_known(first);
+  }
+  set_ready(i);
 }
 
 void TimedModel::start(Index i) {

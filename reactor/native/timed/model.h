@@ -31,6 +31,7 @@ class TimedModel {
   void send(Index message);                 // its fields are set
   void forget(Index message);               // it will not run
   void start(Index message);                // by the rule
+  void disband(Index server);               // its calls run as they come, from now on
   void end(Index strand, Tick at);          // its call's results are there
   void block(Index strand);                 // its fields are set
   void unblock(Index strand, Tick at);      // it goes on: an answer, or its time is up

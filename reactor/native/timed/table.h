@@ -101,6 +101,7 @@ struct TimedServer {
   Index taken;  // the message that may start, until its process takes it
   Tick free_since;
   bool several;  // several strands may send it messages
+  bool disbanded;  // its process has died: calls start at their keys, and run as they come
   atomic<uint32_t> granted;  // Index of the strand of the call that may start
 };
 

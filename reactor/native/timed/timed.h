@@ -112,6 +112,11 @@ class Timed {
     Timed* timed_;
     OwnStrand* strand_;
   };
+  void disband(Index server) {  // its process has died, and another one will go on with its calls
+    TimedModel::Lock lock(model_);
+    model_.lose(Loss::Death);
+    model_.disband(server);
+  }
   uint64_t key_of(Index server) { return model_.server(server).key; }
   // Whether nothing moves although it should: then what the least source waits for is outside.
   void look_if_stuck();
