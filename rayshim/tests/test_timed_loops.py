@@ -63,7 +63,7 @@ def loops_of_calls(ray):
 
     async def tell(name):
         for number in range(8):
-            time.sleep(some_time())
+            time.sleep(some_time())  # noqa: ASYNC251  work that takes another time in each run
             await asyncio.sleep(0.002)
             await log.add.remote((name, number))
 

@@ -5,6 +5,9 @@ Such a loop runs in one thread, and all that it waits for, refs and timers, it w
 one: see rayshim/worker/timed_loop.py.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (asyncio's own attributes)
+
 import asyncio
 import sys
 import threading
@@ -146,7 +149,7 @@ class OrderedLoop(NumberedLoop):
 
     def call_soon_threadsafe(self, callback, *args, context=None):
         handle = super().call_soon_threadsafe(callback, *args, context=context)
-        if self._thread_id not in (None, threading.get_ident()):  # pyright: ignore[reportAttributeAccessIssue]
+        if self._thread_id not in (None, threading.get_ident()):
             if session.current is not None:
                 physical.count("another thread called the event loop", sys._getframe(1))
             self._selector.wake()

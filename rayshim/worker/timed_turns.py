@@ -9,7 +9,8 @@ A thread that is blocked in what is not known here, such as a socket, or that co
 takes none any more; the run is not repeatable from there on.
 """
 
-# pyright: reportFunctionMemberAccess=false
+# pyright: reportAttributeAccessIssue=false
+# (methods of threading.Thread that it replaces)
 
 import threading
 import time
@@ -36,7 +37,7 @@ class TimedThread:
         self.gate.acquire()
         self.waits = 0  # how often it has waited
         self.waiting = self.woken = self.ended = False
-        self.clock = None  # of its processor time
+        self.clock: int | None = None  # of its processor time
         self.joining = []  # those that wait for its end
         self.within = False  # what it starts takes no turns
 
