@@ -59,6 +59,7 @@ ALL_SIDES = (
 )
 
 _ONE_BY_ONE = "the calls of the slow workers, one after the other, take a minute"
+_ENDLESS = "the evaluator's calls end at once, and it goes on"
 _WAITS_FOR_LATER = "{} runs until the store has what {} brings, which is called later"
 
 
@@ -108,6 +109,14 @@ PROGRAMS = {
         _program("watchers", "one player, two watchers, one store"),
         _program("work_queue", "workers that pull from a queue"),
         _program("torch_actors", "six actors, each with a torch network"),
+        _program("asyncio_trainer", "rollouts, trainer and evaluator as coroutines of the driver", _ENDLESS),
+        _program(
+            "threaded_buffer",
+            "threaded replay buffer with a condition",
+            _WAITS_FOR_LATER.format("the learner", "a writer"),
+        ),
+        _program("streams", "generators, whichever has its next value"),
+        _program("league", "self-play by tasks with a league"),
         _program("threads", "actors with threads of their own", _WAITS_FOR_LATER.format("an actor", "the learner")),
     )
 }
