@@ -81,11 +81,13 @@ class Learner:
         self._optimisers[name].step()
         return None
 
-    def learn(self, batch: Batch) -> None:
-        """Learns alone."""
-        part = self.begin(batch)
+    def learn(self, batch: Batch) -> int:
+        """Learns alone. Returns how many requests `learn` made."""
+        part, requests = self.begin(batch), 0
         while part is not None:
             part = self.resume(self.combine([part]))
+            requests += 1
+        return requests
 
     def weights(self) -> np.ndarray:
         """The parameters that are trained, one after the other, float32."""

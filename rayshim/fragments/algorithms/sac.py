@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.distributions import Normal
 
-from rayshim.fragments.algorithm import Algorithm, Batch, Request, Step
+from rayshim.fragments.algorithm import Batch, OffPolicy, Request, Step
 from rayshim.fragments.algorithms.networks import relu_mlp
 from rayshim.fragments.replay import Replay
 
@@ -54,7 +54,7 @@ class ActorAndCritics(nn.Module):
 
 
 @dataclass
-class SAC(Algorithm):
+class SAC(OffPolicy):
     """The defaults are those of Stable-Baselines3 and its Zoo for Pendulum (an update for each environment step), with smaller networks."""
 
     environment: str = "Pendulum-v1"
