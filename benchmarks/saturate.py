@@ -48,7 +48,12 @@ def arguments_from(argv):
     parser.add_argument("--goal", type=float, default=-250.0, metavar="R", help="return (default: %(default)s)")
     parser.add_argument("--limit", type=float, default=180.0, metavar="S", help="of each run (default: %(default)s)")
     arguments = parser.parse_args(argv)
-    for names, known in ((arguments.parts, PARTS), (arguments.tasks, TASKS), (arguments.race, RACE), ([arguments.task], TASKS)):
+    for names, known in (
+        (arguments.parts, PARTS),
+        (arguments.tasks, TASKS),
+        (arguments.race, RACE),
+        ([arguments.task], TASKS),
+    ):
         names = names.split(",") if isinstance(names, str) else names
         if unknown := [name for name in names if name not in known]:
             parser.error(f"there is no {unknown[0]!r}; there are {', '.join(known)}")
@@ -58,9 +63,7 @@ def arguments_from(argv):
 def lines_of(side, *command):
     """The lines of JSON that a process of that side prints. RuntimeError: it failed."""
     command = [sys.executable, *side.launcher, *command]
-    done = subprocess.run(
-        command, cwd=REPOSITORY, env=side.process_environment(), capture_output=True, text=True
-    )
+    done = subprocess.run(command, cwd=REPOSITORY, env=side.process_environment(), capture_output=True, text=True)
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} ended with status {done.returncode}:\n{done.stderr[-3000:]}")
     return [json.loads(line) for line in done.stdout.splitlines() if line.startswith('{"')]
@@ -100,7 +103,9 @@ def race(arguments, console):
 
 
 def grid_table(found):
-    shown = Table("task", "found", "best of the grid", "found / best", "seconds", "sampled/s", "updated/s", "machine idle")
+    shown = Table(
+        "task", "found", "best of the grid", "found / best", "seconds", "sampled/s", "updated/s", "machine idle"
+    )
     for one in found:
         shown.add_row(
             one["task"],

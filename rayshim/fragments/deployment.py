@@ -20,9 +20,8 @@ from rayshim.fragments.saturation.policy import Saturating, saturating
 from rayshim.fragments.team import Team
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     import os
+    from collections.abc import Iterator, Mapping
 
     import numpy as np
 

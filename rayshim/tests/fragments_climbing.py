@@ -82,19 +82,82 @@ def climb(climber, rate, noise, random, measurements=MEASUREMENTS):
     return verdicts
 
 
-def shares(noise, machines):
-    """What the search has reached on each machine, as a share of the best of the grid, and its verdicts."""
-    for seed in range(machines):
+def searched(seed, noise):
+    """(the climber after a minute on a machine, its verdicts, the machine)"""
+    numbers = random.Random(seed)
+    simulated = machine(numbers)
+    climber = Climber(VALUES, START)
+    return climber, climb(climber, simulated.rate, noise, numbers), simulated
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02])
+def test_a_minute_suffices_to_come_near_the_best_of_the_grid(noise):
+    shares = []
+    for seed in range(40):
+        climber, _, simulated = searched(seed, noise)
+        shares.append(simulated.rate(climber.best) / max(map(simulated.rate, GRID)))
+    shares.sort()
+    assert sum(share >= 0.95 for share in shares) >= 34
+    assert shares[0] >= 0.8 and shares[20] >= 0.97
+
+
+@pytest.mark.parametrize("noise", [0.0, 0.02, 0.08])
+def test_no_setting_is_tried_twice_and_the_search_ends(noise):
+    for seed in range(20):
         numbers = random.Random(seed)
-        simulated = machine(numbers)
+        simulated, climber = machine(numbers), Climber(VALUES, START)
+        verdicts = climb(climber, simulated.rate, noise, numbers, 400)
+        *trials, end = verdicts
+        assert [verdict.action for verdict in verdicts].count("hold") == 1 and end.action == "hold"
+        tried = [verdict.tried for verdict in trials]
+        assert len({*tried, START}) == len(tried) + 1 <= 41
+        kept = [verdict.setting for verdict in trials if verdict.action == "keep"]
+        assert end.setting == climber.best == [START, *kept][-1]
+        changes = [sum(getattr(v.tried, name) != getattr(b, name) for name in KNOBS) for v, b in steps(trials)]
+        assert set(changes) == {1}
+
+
+def steps(trials):
+    """Each trial with the setting that was the best before it."""
+    best = START
+    for verdict in trials:
+        yield verdict, best
+        best = verdict.setting
+
+
+def test_noise_alone_keeps_hardly_anything():
+    kept = 0
+    for seed in range(40):
         climber = Climber(VALUES, START)
-        verdicts = climb(climber, simulated.rate, noise, numbers)
-        yield simulated.rate(climber.best) / max(map(simulated.rate, GRID)), verdicts, climber
+        kept += sum(verdict.action == "keep" for verdict in climb(climber, lambda _: 1000.0, 0.05, random.Random(seed)))
+    assert (
+        kept <= 40
+    )  # of some 800 trials: 2.5% of the normal distribution is two standard errors above the mean, for each of four looks
 
 
-if __name__ == "__main__":
-    for noise in (0.0, 0.01, 0.02, 0.04, 0.08):
-        found = list(shares(noise, 150))
-        values = sorted(share for share, _, _ in found)
-        n = len(values)
-        print(noise, "min %.3f p5 %.3f p10 %.3f p25 %.3f med %.3f" % (values[0], values[n//20], values[n//10], values[n//4], values[n//2]), ">=.95: %.2f" % (sum(v>=.95 for v in values)/n), "held %.2f"%(sum(c.holding for _,_,c in found)/n), "trials %.1f" % (sum(sum(v.action in("keep","return") for v in vs) for _,vs,_ in found)/n))
+def test_a_change_of_the_machine_opens_the_search_again_and_less_often_each_time():
+    numbers = random.Random(1)
+    simulated = machine(numbers)
+    climber = Climber(VALUES, START)
+    verdicts = climb(climber, simulated.rate, 0.02, numbers, 400)
+    assert [verdict.action for verdict in verdicts].count("open") == 0
+    slower = replace(simulated, step=simulated.step * 50)
+    verdicts = climb(climber, slower.rate, 0.02, numbers, 400)
+    assert verdicts[0].action == "open" and verdicts[0].gain < 0
+    assert [verdict.action for verdict in verdicts].count("open") == 1 and verdicts[-1].action == "hold"
+
+
+def test_one_allowed_setting_is_held():
+    only = {name: (getattr(START, name),) for name in KNOBS}
+    assert [verdict.action for verdict in climb(Climber(only, START), lambda _: 5.0, 0.0, random.Random(0), 10)] == [
+        "hold"
+    ]
+
+
+def test_a_search_that_is_ended_takes_the_best_so_far():
+    climber = Climber(VALUES, START)
+    for _ in range(3):
+        climber.observe(1.0)
+    assert climber.setting != START and not climber.holding
+    verdict = climber.end()
+    assert (verdict.action, verdict.setting, climber.setting) == ("hold", START, START) and climber.holding

@@ -35,7 +35,7 @@ class Setting:
     threads: int
 
     def __str__(self) -> str:
-        return ", ".join(f"{getattr(self, name)} {name}" for name in KNOBS)
+        return ", ".join(f"{name} {getattr(self, name)}" for name in KNOBS)
 
 
 #: The names of what may be changed, in the order in which changes are tried.

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter, deque
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rayshim.fragments.policies import Iteration
 from rayshim.fragments.saturation.controller import Controller, Repeating, Searching
 from rayshim.fragments.saturation.ledger import Ledger
+from rayshim.fragments.saturation.policy import cores
 from rayshim.fragments.saturation.processes import Evaluator, Sampler, Updater, actor, updates_of
 
 if TYPE_CHECKING:
@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rayshim.fragments.saturation.meter import Work
     from rayshim.fragments.saturation.policy import Saturating
 
-_DEPTH = 2  # calls of one process that are under way: it starts on the next one while this process is told of the last one
+_DEPTH = (
+    2  # calls of one process that are under way: it starts on the next one while this process is told of the last one
+)
 
 
 class Head(NamedTuple):
@@ -61,18 +63,17 @@ class Crew:
         self, algorithm: OffPolicy, policy: Saturating, devices: Mapping[str, tuple[str, float]], ray: Any
     ) -> None:
         self.ray = ray
-        cores = len(os.sched_getaffinity(0))
         low, high = policy.ratio(algorithm)
         self.controller: Controller = (
             Repeating(policy.decisions)
             if policy.decisions
             else Searching(
-                policy.values(algorithm, cores),
-                policy.start(algorithm, cores),
+                policy.values(algorithm),
+                policy.start(algorithm),
                 (low, high),
                 window=policy.window,
                 seconds=policy.seconds,
-                cores=cores,
+                cores=cores(),
             )
         )
         self._policy, self._devices = policy, devices
@@ -136,11 +137,11 @@ class Crew:
         elif self._chunks and not learning:
             self._learn(setting)
         self._sample(setting)
-        if self._evaluator and self._version >= self._evaluated + self._policy.evaluate_every:
-            if not any(isinstance(call, Evaluating) for call in self._calls.values()):
-                self._evaluated = self._version
-                ref = self._evaluator.evaluate.remote(self._weights, self._policy.episodes, self._seed + 1_000_000)
-                self._calls[ref] = Evaluating()
+        evaluates = any(isinstance(call, Evaluating) for call in self._calls.values())
+        if self._evaluator and not evaluates and self._version >= self._evaluated + self._policy.evaluate_every:
+            self._evaluated = self._version
+            ref = self._evaluator.evaluate.remote(self._weights, self._policy.episodes, self._seed + 1_000_000)
+            self._calls[ref] = Evaluating()
 
     def _frames(self, setting: Setting) -> int:
         """Those that a call of the learner updates."""

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from rayshim.fragments.saturation.climbing import Setting
 
-_CALLS = 4  # of each stage in a window, at least
+_CALLS = 3  # of each process in a window, at least
 
 
 class Work(NamedTuple):
@@ -65,48 +65,41 @@ class Meter:
         self._seconds, self._cores = seconds, cores
 
     def begin(self, setting: Setting) -> None:
-        """Starts with a setting. Nothing counts until all its processes have ended a call of it."""
+        """Starts with a setting. The first call of each process does not count: it may have begun before."""
         self._setting = setting
-        self._missing = {*range(setting.samplers), None}
         self._restart()
 
     def add(self, sampler: int | None, work: Work) -> Window | None:
         """Takes a call of that sampler, None: of the learner, at the current setting. Returns a window when one is complete."""
-        if self._missing:
-            self._missing.discard(sampler)
-            return None
-        (self._updates if sampler is None else self._samples).append(work)
-        if min(len(self._samples), len(self._updates)) < _CALLS:
-            return None
-        if min(_span(self._samples), _span(self._updates)) < self._seconds:
+        self._works[sampler].append(work)
+        if any(len(works) < _CALLS or _span(works) < self._seconds for works in self._works.values()):
             return None
         window = self._window()
         self._restart()
         return window
 
     def _restart(self) -> None:
-        self._samples: list[Work] = []
-        self._updates: list[Work] = []
+        self._works: dict[int | None, list[Work]] = {process: [] for process in (*range(self._setting.samplers), None)}
 
     def _window(self) -> Window:
-        sampling, updating = _span(self._samples), _span(self._updates)
-        # The first call of a stage marks where its stretch begins.
-        samples, updates = (sorted(some, key=lambda work: work.end)[1:] for some in (self._samples, self._updates))
-        busy = sum(work.end - work.begin for work in samples) / sampling / self._setting.samplers
-        learning = sum(work.end - work.begin for work in updates) / updating
-        used = sum(work.processor for work in samples) / sampling + sum(work.processor for work in updates) / updating
+        """A process's stretch is from the end of its first call to that of its last one."""
+        rate, busy, processor = {}, {}, {}
+        for process, works in self._works.items():
+            span, counted = _span(works), works[1:]
+            rate[process] = sum(work.frames for work in counted) / span
+            busy[process] = sum(work.end - work.begin for work in counted) / span
+            processor[process] = sum(work.processor for work in counted) / span
         return Window(
             self._setting,
-            sum(work.frames for work in samples) / sampling,
-            sum(work.frames for work in updates) / updating,
-            max(0.0, 1 - busy),
-            max(0.0, 1 - learning),
-            max(0.0, 1 - used / self._cores),
-            max(sampling, updating),
+            sampled=sum(rate.values()) - rate[None],
+            updated=rate[None],
+            samplers_idle=max(0.0, 1 - (sum(busy.values()) - busy[None]) / self._setting.samplers),
+            learner_idle=max(0.0, 1 - busy[None]),
+            machine_idle=max(0.0, 1 - sum(processor.values()) / self._cores),
+            seconds=max(map(_span, self._works.values())),
         )
 
 
 def _span(works: list[Work]) -> float:
     """From the end of the first call to that of the last."""
-    ends = [work.end for work in works]
-    return max(ends) - min(ends)
+    return works[-1].end - works[0].end

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,11 +13,8 @@ from rayshim.fragments.saturation.decisions import Decision, load
 from rayshim.fragments.saturation.processes import MOST_ENVIRONMENTS
 
 if TYPE_CHECKING:
-    import os
-
     from rayshim.fragments.algorithm import OffPolicy
 
-_ROLES = (Role("Sampler", ("environments", "act")), Role("Learner", ("gradient", "update")), Role("Evaluator", ()))
 _COUNTS = (1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 
 
@@ -26,7 +24,7 @@ class Saturating(Policy):
     measurement (Spreeze: Hou et al., "Spreeze: High-Throughput Parallel Reinforcement Learning Framework", TPDS 2024). `saturating` makes it."""
 
     name: str = "saturate"
-    roles: tuple[Role, ...] = _ROLES
+    roles: tuple[Role, ...] = ()
     replay_ratio: tuple[float, float] | None = None
     allowed: dict[str, tuple[int, ...]] = field(default_factory=dict)
     evaluate_every: int = 100
@@ -40,27 +38,27 @@ class Saturating(Policy):
         own = algorithm.batch * algorithm.updates / (algorithm.environments * algorithm.horizon)
         return self.replay_ratio or (own, own)
 
-    def values(self, algorithm: OffPolicy, cores: int) -> dict[str, tuple[int, ...]]:
+    def values(self, algorithm: OffPolicy) -> dict[str, tuple[int, ...]]:
         """{field of Setting: the values that the controller may choose}"""
         default = {
-            "samplers": tuple(count for count in _COUNTS if count <= 2 * cores),
+            "samplers": _up_to(2 * cores()),
             "environments": (1, 2, 4, 8, 16, 32),
             "chunk": (16, 32, 64, 128, 256),
             "batch": (algorithm.batch,),
-            "threads": tuple(count for count in _COUNTS if count <= cores),
+            "threads": _up_to(cores()),
         }
         return {**default, **self.allowed}
 
-    def start(self, algorithm: OffPolicy, cores: int) -> Setting:
+    def start(self, algorithm: OffPolicy) -> Setting:
         """The first setting: the allowed values that are nearest to a usual one."""
         usual = {
-            "samplers": max(cores - 1, 1),
+            "samplers": max(cores() - 1, 1),
             "environments": algorithm.environments,
             "chunk": 64,
             "batch": algorithm.batch,
             "threads": 1,
         }
-        values = self.values(algorithm, cores)
+        values = self.values(algorithm)
         return Setting(**{knob: min(values[knob], key=lambda value: abs(value - usual[knob])) for knob in KNOBS})
 
 
@@ -102,16 +100,32 @@ def saturating(
     for name, value in (("window", window), ("seconds", seconds)):
         if not value > 0:
             raise ValueError(f"{name}={value!r} must be more than 0 seconds.")
-    taken = () if decisions is None else tuple(decisions if _is_decisions(decisions) else load(decisions))
+    most = max(allowed.get("samplers", _up_to(2 * cores())))
+    roles = (
+        Role("Sampler", ("environments", "act"), most),
+        Role("Learner", ("gradient", "update")),
+        Role("Evaluator", ("act",)),
+    )
     return Saturating(
+        roles=roles,
         replay_ratio=_ratio(replay_ratio),
         allowed=allowed,
         evaluate_every=evaluate_every,
         episodes=episodes,
         window=window,
         seconds=seconds,
-        decisions=taken,
+        decisions=_decisions(decisions),
     )
+
+
+def cores() -> int:
+    """Those that this process may use."""
+    return len(os.sched_getaffinity(0))
+
+
+def _up_to(most: int) -> tuple[int, ...]:
+    """Numbers of processes or threads, each at most twice the one before."""
+    return tuple(count for count in _COUNTS if count <= most)
 
 
 def _values(name: str, value: Any) -> tuple[int, ...]:
@@ -136,5 +150,13 @@ def _ratio(value: Any) -> tuple[float, float] | None:
     return low, high
 
 
-def _is_decisions(value: Any) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, str) and all(isinstance(one, Decision) for one in value)
+def _decisions(given: str | os.PathLike[str] | Sequence[Decision] | None) -> tuple[Decision, ...]:
+    if given is None:
+        return ()
+    if isinstance(given, (str, os.PathLike)):
+        return tuple(load(given))
+    if not given or not all(isinstance(one, Decision) for one in given):
+        raise ValueError(
+            f"decisions={given!r} must be a file that save_decisions() has written, or `Deployment.decisions`."
+        )
+    return tuple(given)

@@ -99,8 +99,7 @@ class Updater:
         flat = flat or [self._empty]
         self._empty = {name: part[:0].copy() for name, part in flat[0].items()}
         return {
-            name: torch.from_numpy(np.concatenate([chunk[name] for chunk in flat])).to(self._device)
-            for name in flat[0]
+            name: torch.from_numpy(np.concatenate([chunk[name] for chunk in flat])).to(self._device) for name in flat[0]
         }
 
 
