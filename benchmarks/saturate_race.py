@@ -35,7 +35,8 @@ class Clock:
         return self.reached is not None or now > self.limit
 
     def line(self, **more):
-        (begin, steps, updated), (end, all_steps, all_updated) = self.first, self.last
+        nothing = (0.0, 0, 0)  # no update within the limit
+        (begin, steps, updated), (end, all_steps, all_updated) = self.first or nothing, self.last or nothing
         span = max(end - begin, 1e-9)
         return {
             "sampled": (all_steps - steps) / span,

@@ -60,7 +60,7 @@ class DQN(OffPolicy):
         return QNetworks(observation, actions, self.hidden)
 
     def make_optimisers(self, network: QNetworks) -> dict[str, torch.optim.Optimizer]:
-        return {"online": torch.optim.Adam(network.online.parameters(), lr=self.learning_rate)}
+        return {"online": torch.optim.Adam(network.online.parameters(), lr=self.learning_rate, fused=True)}
 
     def make_memory(self, learner: Learner) -> dict[str, Any]:
         return {"replay": Replay(self.buffer // self.environments), "iterations": 0}

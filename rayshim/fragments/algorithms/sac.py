@@ -41,7 +41,7 @@ class ActorAndCritics(nn.Module):
     def sample(self, observation: torch.Tensor, noise: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """observation (..., observation) and normal noise (..., action) to actions (..., action) and their log probabilities (...)."""
         mean, log_deviation = self.actor(observation).chunk(2, -1)
-        normal = Normal(mean, log_deviation.clamp(-20, 2).exp())
+        normal = Normal(mean, log_deviation.clamp(-20, 2).exp(), validate_args=False)
         raw = mean + normal.stddev * noise
         # log(1 - tanh(x)^2) in a form that does not overflow
         squashed = 2 * (0.6931471805599453 - raw - nn.functional.softplus(-2 * raw))
@@ -82,8 +82,11 @@ class SAC(OffPolicy):
 
     def make_optimisers(self, network: ActorAndCritics) -> dict[str, torch.optim.Optimizer]:
         trained = {"actor": network.actor.parameters(), "critics": network.critics.parameters()}
-        optimisers = {name: torch.optim.Adam(some, lr=self.learning_rate) for name, some in trained.items()}
-        return {**optimisers, "temperature": torch.optim.Adam([network.log_temperature], lr=self.learning_rate)}
+        optimisers = {name: torch.optim.Adam(some, lr=self.learning_rate, fused=True) for name, some in trained.items()}
+        return {
+            **optimisers,
+            "temperature": torch.optim.Adam([network.log_temperature], lr=self.learning_rate, fused=True),
+        }
 
     def make_memory(self, learner: Learner) -> Replay:
         return Replay(self.buffer // self.environments)
