@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rayshim.fragments.saturation.meter import Work
     from rayshim.fragments.saturation.policy import Saturating
 
+_LONG = 3600.0  # seconds. rayshim serves a `wait` with a timeout in the order of arrival, whatever the session's ordering is
 _DEPTH = (
     2  # calls of one process that are under way: it starts on the next one while this process is told of the last one
 )
@@ -100,8 +101,10 @@ class Crew:
         steps, returns, evaluation = 0, [], None
         while True:
             self._submit()
-            (ready,), _ = self.ray.wait([*self._calls], num_returns=1)
-            call, report = self._calls.pop(ready), self.ray.get(ready)
+            ready, _ = self.ray.wait([*self._calls], num_returns=1, timeout=_LONG)
+            if not ready:
+                continue
+            call, report = self._calls.pop(ready[0]), self.ray.get(ready[0])
             if isinstance(call, Evaluating):
                 evaluation = report
             elif isinstance(call, Collecting):
