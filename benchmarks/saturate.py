@@ -89,7 +89,7 @@ def race(arguments, console):
         for name in arguments.race.split(","):
             title, contestant, side, more = RACE[name]
             command = ["-m", "benchmarks.saturate_race", contestant, "--task", arguments.task, "--seed", str(seed)]
-            command += ["--goal", str(arguments.goal), "--limit", str(arguments.limit), *more]
+            command += [f"--goal={arguments.goal}", "--limit", str(arguments.limit), *more]
             if name in found and not found[name]:
                 continue  # failed before
             try:

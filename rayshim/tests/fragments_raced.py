@@ -33,8 +33,7 @@ def test_a_contestant_prints_its_figures():
         "saturate",
         "--ratio",
         "8,256",
-        "--goal",
-        "-1e9",
+        "--goal=-1e9",
         "--limit",
         "40",
     )

@@ -103,8 +103,8 @@ def written(path, frames=(0, 200, 400)):
 
 
 def repeated(path):
-    with deploy(SMALL, saturating(decisions=path, evaluate_every=25, episodes=1)) as deployment:
-        progress = list(deployment.train(iterations=60))
+    with deploy(SMALL, saturating(decisions=path, evaluate_every=15, episodes=1)) as deployment:
+        progress = list(deployment.train(iterations=40))
         return deployment.digest(), [(one.steps, one.updated, one.evaluation) for one in progress], deployment.decisions
 
 
