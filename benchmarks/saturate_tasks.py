@@ -14,7 +14,7 @@ from rayshim.fragments.algorithms.sac import SAC
 
 RATIO = (4.0, 256.0)
 VALUES = {
-    "samplers": (1, 2, 3),
+    "samplers": (1, 2, 3, 6),
     "environments": (1, 4, 16),
     "chunk": (32, 128),
     "batch": (256,),

@@ -64,7 +64,7 @@ def test_the_found_setting_is_compared_with_the_best_of_the_grid(monkeypatch):
 
     monkeypatch.setattr(saturate_tasks, "measured", lambda task, setting, windows: [Window(setting)] * windows)
     line = saturate_tasks.compare("Pendulum", 60)
-    assert line["share"] == pytest.approx(0.9) and line["best"] == str(quickest) and len(line["grid"]) == 36
+    assert line["share"] == pytest.approx(0.9) and line["best"] == str(quickest) and len(line["grid"]) == 48
 
 
 def test_a_race_counts_from_the_first_update_to_the_return(monkeypatch):

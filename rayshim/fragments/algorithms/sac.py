@@ -9,6 +9,7 @@ import gymnasium
 import torch
 from torch import nn
 from torch.distributions import Normal
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 from rayshim.fragments.algorithm import Batch, OffPolicy, Request, Step
 from rayshim.fragments.algorithms.networks import relu_mlp
@@ -108,6 +109,8 @@ class SAC(OffPolicy):
         if len(replay) * self.environments <= self.learning_starts:
             return
         rows, size = max(self.batch // self.environments, 1), len(network.scale)
+        targets, critics = [*network.targets.parameters()], [*network.critics.parameters()]
+        follow = get_ema_multi_avg_fn(1 - self.target_rate)
         for _ in range(self.updates):
             sample = replay.sample(rows, learner.generator)
             observation, following = sample["observation"], sample["next_observation"]
@@ -123,6 +126,4 @@ class SAC(OffPolicy):
             yield Step((temperature * log_probability - value).mean(), "actor")
             too_sure = (log_probability.detach() - size).mean()  # the entropy aimed at is -size
             yield Step(-network.log_temperature * too_sure, "temperature")
-            with torch.no_grad():
-                for target_weights, weights in zip(network.targets.parameters(), network.critics.parameters()):
-                    target_weights.lerp_(weights, self.target_rate)
+            follow(targets, critics, None)

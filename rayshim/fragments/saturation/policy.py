@@ -41,7 +41,7 @@ class Saturating(Policy):
     def values(self, algorithm: OffPolicy) -> dict[str, tuple[int, ...]]:
         """{field of Setting: the values that the controller may choose}"""
         default = {
-            "samplers": _up_to(2 * cores()),
+            "samplers": _up_to(4 * cores()),
             "environments": (1, 2, 4, 8, 16, 32),
             "chunk": (16, 32, 64, 128, 256),
             "batch": (algorithm.batch,),
@@ -82,7 +82,7 @@ def saturating(
     replay_ratio: updated frames by sampled frames, or (least, greatest). The learner waits at the greatest, samplers at the least; 0: they never
         wait. Default: the ratio that the algorithm has under synchronous policies, batch * updates / (environments * horizon).
     samplers: processes with environments. environments: of each sampler. chunk: frames that a sampler sends at once. batch: frames of one update. threads:
-        torch's threads of the learner. A number fixes it, a sequence has the values that the controller may choose. Defaults: samplers up to twice the number of
+        torch's threads of the learner. A number fixes it, a sequence has the values that the controller may choose. Defaults: samplers up to four times the number of
         cores, 1 to 32 environments, chunks of 16 to 256, the algorithm's batch, threads up to the number of cores.
     evaluate_every: calls of `learn` between evaluations of `episodes` episodes; 0: there are none.
     window: seconds of one measurement, at least. seconds: of a search, at most.
@@ -100,7 +100,7 @@ def saturating(
     for name, value in (("window", window), ("seconds", seconds)):
         if not value > 0:
             raise ValueError(f"{name}={value!r} must be more than 0 seconds.")
-    most = max(allowed.get("samplers", _up_to(2 * cores())))
+    most = max(allowed.get("samplers", _up_to(4 * cores())))
     roles = (
         Role("Sampler", ("environments", "act"), most),
         Role("Learner", ("gradient", "update")),
