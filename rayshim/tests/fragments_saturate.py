@@ -268,6 +268,15 @@ def test_the_controller_finds_the_quickest_setting_and_its_decisions_repeat(caps
     assert repeating.decisions == controller.decisions and repeating.setting == controller.setting
 
 
+def test_nothing_is_measured_before_the_learner_learns():
+    controller = searching()
+    for number in range(100):
+        controller.ended(0, controller.setting, Work(16, number, number + 1, 1), 16 * number)
+        controller.ended(None, controller.setting, Work(0, number, number + 1, 1), 16 * number)
+    simulated_run(controller, lambda _: 1000.0, 2000)
+    assert all(window.sampled == pytest.approx(1000) for window in controller.windows) and controller.windows
+
+
 def test_a_search_ends_after_its_seconds():
     controller = searching(seconds=0.5)
     simulated_run(controller, speed, 4000)

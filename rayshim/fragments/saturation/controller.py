@@ -52,13 +52,13 @@ class Searching:
         self._meter = Meter(window, cores)
         self._meter.begin(start)
         self._began: float | None = None
+        self._learns = False
         self._decide(0, "start", f"starts with {start}")
 
     def ended(self, sampler: int | None, setting: Setting, work: Work, sampled: int) -> None:
-        if work.frames == 0:
-            return  # the learner does not learn yet
-        if setting != self.setting:
-            return
+        self._learns = self._learns or (sampler is None and work.frames > 0)
+        if not self._learns or setting != self.setting:
+            return  # sampling alone is quicker than sampling beside a learner
         window = self._meter.add(sampler, work)
         if window is None:
             return
