@@ -43,7 +43,7 @@ class Searching:
         seconds: float,
         cores: int,
     ) -> None:
-        """window: seconds of one. seconds: of a search, at most."""
+        """values, start: as Climber takes them. window: seconds of one. seconds: of a search, at most."""
         self.setting: Setting = start
         self.windows: list[Window] = []
         self.decisions: list[Decision] = []
@@ -68,7 +68,7 @@ class Searching:
         if verdict is None and not self._climber.holding and work.end - self._began > self._seconds:
             verdict = self._climber.end()
         if verdict is not None:
-            self._decide(sampled, verdict.action, self._text(verdict, window), verdict.setting)
+            self._decide(sampled, verdict.action, self._text(verdict), verdict.setting)
             self._began = None if verdict.action == "open" else self._began
         if self._climber.setting != self.setting:
             if verdict is None or verdict.setting != self._climber.setting:
@@ -81,7 +81,9 @@ class Searching:
         if action != "try":  # its verdict has the figures
             print(f"saturate: {text}", flush=True)
 
-    def _text(self, verdict: Verdict, window: Window) -> str:
+    def _text(self, verdict: Verdict) -> str:
+        measured = verdict.setting if verdict.action == "hold" else verdict.tried
+        window = next(window for window in reversed(self.windows) if window.setting == measured)
         rates = f"{window.sampled:,.0f} sampled and {window.updated:,.0f} updated frames/s"
         idle = (
             f"idle: samplers {window.samplers_idle:.0%}, learner {window.learner_idle:.0%}, machine "
