@@ -43,7 +43,7 @@ class Collector:
         self._observation = environments.reset()
         self._input = np.zeros((rows * len(self._randoms), *self._observation.shape[1:]), np.float32)
         self._returns = np.zeros(len(held))
-        self.steps = 0
+        self.steps: int = 0
 
     def collect(self, rows_of_time: int | None = None) -> tuple[dict[str, np.ndarray], list[Ended]]:
         """({name: (T, n, ...)}, the episodes that have ended). T: rows_of_time, by default the horizon of one iteration."""
