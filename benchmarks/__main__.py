@@ -20,6 +20,7 @@ ALONE = {
     "published": "the programs of the paper on the reactor model, from a checkout: on Ray, on rayshim and on reactor",
     "rllib": "RLlib, Tune, Train and Data of the installed Ray package on Ray and on rayshim",
     "report": "makes Markdown tables and plots of all results from the JSON files",
+    "saturate": "the policy saturate: its controller against a full grid of settings, and SAC beside other libraries",
     "savina": "Savina, a suite of actor programs, on reactor, on rayshim and Ray, and on other actor libraries",
     "timed": "the pace of timed order, and whether each run repeats the measured one",
     "timed_cores": "the pace of timed order with 4, 16 and 64 actors on as many cores, by simulation",

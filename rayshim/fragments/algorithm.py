@@ -104,11 +104,12 @@ class Algorithm:
         """The undiscounted returns of `episodes` episodes of `decide`."""
         returns = []
         environment = self.make_environment()
+        device = next(network.parameters()).device
         for episode in range(episodes):
             observation, _ = environment.reset(seed=seed + episode)
             total, done = 0.0, False
             while not done:
-                row = torch.as_tensor(observation, dtype=torch.float32)[None]
+                row = torch.as_tensor(observation, dtype=torch.float32, device=device)[None]
                 with torch.no_grad():
                     action = self.decide(network, row)[0].cpu().numpy()
                 observation, reward, terminated, truncated, _ = environment.step(action)
@@ -117,6 +118,21 @@ class Algorithm:
             returns.append(total)
         environment.close()
         return returns
+
+
+class OffPolicy(Algorithm):
+    """Base class of algorithms that learn from a replay buffer, and so from whatever was sampled, at any time.
+
+    `learn` adds its batch, which may have no rows, to the buffer; then makes `updates` updates, each on `batch` frames (transitions) drawn from the
+    buffer, or none while the buffer has too few. It reads `environments`, `batch` and `updates` anew in each call.
+
+    Attributes:
+        batch: frames of one update.
+        updates: in one call of `learn`.
+    """
+
+    batch: int = 256
+    updates: int = 32
 
 
 #: The methods that an algorithm must have, and how each is called.

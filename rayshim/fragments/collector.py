@@ -23,7 +23,7 @@ class Ended(NamedTuple):
 
 
 class Collector:
-    """Acts in its environments with its network, and makes trajectories."""
+    """Acts in its environments with its network, and makes trajectories. steps: those that each environment has made before, as `act` gets it."""
 
     def __init__(
         self,
@@ -43,14 +43,14 @@ class Collector:
         self._observation = environments.reset()
         self._input = np.zeros((rows * len(self._randoms), *self._observation.shape[1:]), np.float32)
         self._returns = np.zeros(len(held))
-        self._steps = 0
+        self.steps: int = 0
 
-    def collect(self) -> tuple[dict[str, np.ndarray], list[Ended]]:
-        """One iteration: ({name: (T, n, ...)}, the episodes that have ended)."""
+    def collect(self, rows_of_time: int | None = None) -> tuple[dict[str, np.ndarray], list[Ended]]:
+        """({name: (T, n, ...)}, the episodes that have ended). T: rows_of_time, by default the horizon of one iteration."""
         rows: list[dict[str, np.ndarray]] = []
         ended: list[Ended] = []
         first = self._environments.indices.start
-        for time in range(self._algorithm.horizon):
+        for time in range(rows_of_time or self._algorithm.horizon):
             acted = self._act()
             now = self._environments.step(acted["action"])
             rows.append(
@@ -75,8 +75,8 @@ class Collector:
         batches = torch.from_numpy(self._input).to(self._device).split(self._rows)
         with torch.no_grad():
             acted: list[dict[str, Any]] = [
-                self._algorithm.act(self._network, batch, random, self._steps)
+                self._algorithm.act(self._network, batch, random, self.steps)
                 for batch, random in zip(batches, self._randoms)
             ]
-        self._steps += 1
+        self.steps += 1
         return {name: torch.cat([one[name] for one in acted])[self._held].cpu().numpy() for name in acted[0]}

@@ -10,16 +10,22 @@ from collections import deque
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from rayshim.fragments.algorithm import METHODS, Algorithm
+from rayshim.fragments.algorithm import METHODS, Algorithm, OffPolicy
 from rayshim.fragments.arrangement import check_roles
 from rayshim.fragments.measuring import best
 from rayshim.fragments.policies import POLICIES, Policy
+from rayshim.fragments.saturation.crew import Crew
+from rayshim.fragments.saturation.decisions import Decision, save
+from rayshim.fragments.saturation.policy import Saturating, saturating
 from rayshim.fragments.team import Team
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Iterator, Mapping
 
     import numpy as np
+
+    from rayshim.fragments.saturation.meter import Window
 
 _EPISODES = 20  # of the mean return
 _SECONDS_OF_AUTO = 3.0  # for each policy
@@ -30,7 +36,8 @@ class Progress:
     """How far training is after an iteration.
 
     iteration: how many there have been. steps: environment steps so far. returns: those of the episodes that ended in this iteration.
-    mean_return: of the last 20 episodes, nan before the first has ended. seconds: since `train` was called.
+    mean_return: of the last 20 episodes, nan before the first has ended. seconds: since `train` was called. updated: frames that this iteration
+    updated, evaluation: the mean return of an evaluation that has ended; both only under the policy "saturate".
     """
 
     iteration: int
@@ -38,6 +45,8 @@ class Progress:
     returns: list[float] = field(repr=False)
     mean_return: float
     seconds: float
+    updated: int = 0
+    evaluation: float | None = None
 
 
 def deploy(
@@ -50,12 +59,13 @@ def deploy(
 ) -> Deployment:
     """Makes the processes that a distribution policy asks for, and gives the deployment, which trains.
 
-    algorithm: an instance of a subclass of `Algorithm`. policy: a name in POLICIES, or a `Policy`, or "auto": each of
+    algorithm: an instance of a subclass of `Algorithm`. policy: a name in POLICIES, or a `Policy`, or "saturate", which is `saturating()`, or "auto": each of
     POLICIES is measured for a few seconds on this algorithm, the figures are printed, and the quickest is taken. devices: "cpu" or "cuda", or one of these for
-    the name of each role; roles that are not named are on the CPU. replicas: of the policy's actors, for a policy given by name (default: 2; for "auto" the number of cores).
+    the name of each role; roles that are not named are on the CPU. replicas: of the policy's actors, for a policy given by name (default: 2; for "auto" the number of cores,
+    for "saturate" what its controller chooses).
     ray: the module of Ray's API; by default the one of `ray` and `rayshim` that is initialised, else `rayshim`.
 
-    Raises TypeError if the algorithm lacks a method, ValueError if the policy or a device does not exist or the environments cannot be divided.
+    Raises TypeError if the algorithm lacks a method, or is not for this policy, ValueError if the policy or a device does not exist or the environments cannot be divided.
     """
     _check_algorithm(algorithm)
     ray = ray or _running()
@@ -69,6 +79,13 @@ def deploy(
 
 
 def _start(algorithm: Algorithm, policy: Policy, devices: str | Mapping[str, str], ray: Any) -> Deployment:
+    if isinstance(policy, Saturating):
+        if not isinstance(algorithm, OffPolicy):
+            raise TypeError(
+                f"The policy 'saturate' is for algorithms that learn from a replay buffer, subclasses of rayshim.fragments.OffPolicy; "
+                f"{type(algorithm).__name__} is none. Use another policy, such as 'coarse', or an algorithm such as SAC or DQN."
+            )
+        return Deployment(policy, Crew(algorithm, policy, _devices(policy, devices, ray), ray))
     check_roles(policy)
     return Deployment(policy, Team(algorithm, policy, _devices(policy, devices, ray), ray))
 
@@ -78,13 +95,17 @@ class Deployment:
 
     Attributes:
         policy: the policy. steps: environment steps so far.
+        decisions: of the controller of the policy "saturate", so far; windows: what it has measured. Empty under other policies.
     """
 
-    def __init__(self, policy: Policy, team: Team) -> None:
+    def __init__(self, policy: Policy, team: Team | Crew) -> None:
         self.policy: Policy = policy
         self.steps: int = 0
         self._team = team
-        self._iterations = policy.iterate(team)
+        self._iterations = team.iterate() if isinstance(team, Crew) else policy.iterate(team)
+        controller = team.controller if isinstance(team, Crew) else None
+        self.decisions: list[Decision] = controller.decisions if controller else []
+        self.windows: list[Window] = controller.windows if controller else []
         self._count = 0
         self._last: deque[float] = deque(maxlen=_EPISODES)
 
@@ -110,7 +131,10 @@ class Deployment:
             self.steps += iteration.steps
             self._last.extend(iteration.returns)
             mean = sum(self._last) / len(self._last) if self._last else float("nan")
-            yield Progress(self._count, self.steps, iteration.returns, mean, time.perf_counter() - begin)
+            seconds = time.perf_counter() - begin
+            yield Progress(
+                self._count, self.steps, iteration.returns, mean, seconds, iteration.updated, iteration.evaluation
+            )
             if until is not None and len(self._last) == _EPISODES and mean >= until:
                 return
 
@@ -125,6 +149,10 @@ class Deployment:
     def digest(self) -> str:
         """SHA-256 of `weights`, hexadecimal: equal if and only if all bits are equal."""
         return hashlib.sha256(self.weights().tobytes()).hexdigest()
+
+    def save_decisions(self, path: str | os.PathLike[str]) -> None:
+        """Writes `decisions` to a file, for `saturating(decisions=path)`."""
+        save(self.decisions, path)
 
     def close(self) -> None:
         """Ends the processes."""
@@ -165,9 +193,11 @@ def _policy(policy: str | Policy, replicas: int | None) -> Policy:
                 f"replicas={replicas} is for a policy given by name; {policy.name!r} says its replicas itself."
             )
         return policy
+    if policy == "saturate":
+        return saturating(samplers=replicas)
     if policy not in POLICIES:
         raise ValueError(
-            f"There is no policy {policy!r}. The policies are {', '.join(POLICIES)} and auto, or give an instance of Policy."
+            f"There is no policy {policy!r}. The policies are {', '.join(POLICIES)}, saturate and auto, or give an instance of Policy."
         )
     return POLICIES[policy]() if replicas is None else POLICIES[policy](replicas)
 

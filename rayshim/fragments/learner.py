@@ -73,19 +73,20 @@ class Learner:
         mean = total / np.float32(len(parts)) if len(parts) > 1 else total
         if name == "":
             return mean
-        parameters = self._parameters[name]
-        for parameter, part in _parts(parameters, torch.tensor(mean, device=self.device)):
-            parameter.grad = part
-        if self._algorithm.max_gradient_norm is not None:
-            torch.nn.utils.clip_grad_norm_(parameters, self._algorithm.max_gradient_norm)
-        self._optimisers[name].step()
+        gradients = _parts(self._parameters[name], torch.tensor(mean, device=self.device))
+        self._step(name, [gradient for _, gradient in gradients])
         return None
 
-    def learn(self, batch: Batch) -> None:
-        """Learns alone."""
-        part = self.begin(batch)
-        while part is not None:
-            part = self.resume(self.combine([part]))
+    def learn(self, batch: Batch) -> int:
+        """Learns alone: `begin`, `combine` and `resume` without the vectors that cross between processes. Returns how many requests `learn` made."""
+        learning, answer, requests = self._algorithm.learn(self, batch), None, 0
+        while True:
+            try:
+                request = learning.send(answer)
+            except StopIteration:
+                return requests
+            requests += 1
+            answer = request.value.detach() if isinstance(request, Mean) else self._step(*self._gradients(request))
 
     def weights(self) -> np.ndarray:
         """The parameters that are trained, one after the other, float32."""
@@ -103,6 +104,12 @@ class Learner:
         if isinstance(request, Mean):
             self._asked = "", request.value.shape
             return "", request.value.detach().reshape(-1).cpu().numpy()
+        name, gradients = self._gradients(request)
+        self._asked = name, torch.Size()
+        return name, torch.cat([gradient.reshape(-1) for gradient in gradients]).cpu().numpy()
+
+    def _gradients(self, request: object) -> tuple[str, Sequence[torch.Tensor]]:
+        """(the name of the optimiser, the gradients of its parameters) that `learn` asks for."""
         if not isinstance(request, Step):
             raise TypeError(
                 f"{type(self._algorithm).__name__}.learn yielded {request!r}, a {type(request).__name__}. It may yield Step(loss) and Mean(value)."
@@ -113,9 +120,15 @@ class Learner:
                 f"{type(self._algorithm).__name__}.learn asked for a step of the optimiser {name!r}; make_optimisers gave "
                 f"{', '.join(map(repr, self._optimisers))}."
             )
-        gradients = torch.autograd.grad(request.loss, self._parameters[name])
-        self._asked = name, torch.Size()
-        return name, torch.cat([gradient.reshape(-1) for gradient in gradients]).cpu().numpy()
+        return name, torch.autograd.grad(request.loss, self._parameters[name])
+
+    def _step(self, name: str, gradients: Sequence[torch.Tensor]) -> None:
+        parameters = self._parameters[name]
+        for parameter, gradient in zip(parameters, gradients):
+            parameter.grad = gradient
+        if self._algorithm.max_gradient_norm is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, self._algorithm.max_gradient_norm)
+        self._optimisers[name].step()
 
 
 def new_network(algorithm: Algorithm, device: str) -> torch.nn.Module:

@@ -16,10 +16,13 @@ FRAGMENTS = ("environments", "act", "gradient", "update")
 
 
 class Iteration(NamedTuple):
-    """What an iteration has done: environment steps, and the returns of the episodes that ended."""
+    """What an iteration has done: environment steps, the returns of the episodes that ended, frames that were updated (0: they are not counted), and
+    the mean return of an evaluation that has ended."""
 
     steps: int
     returns: list[float]
+    updated: int = 0
+    evaluation: float | None = None
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,17 @@ import sys
 
 from rayshim.fragments import Policy, Role, deploy
 from rayshim.fragments.algorithms.ppo import PPO
+from rayshim.fragments.algorithms.sac import SAC
 
 EQUAL = ("one-device", "coarse", "fine", "environment-workers", "hybrid")
 
 
 def small(**settings):
     return PPO(**{"environments": 4, "horizon": 16, "hidden": 16, "epochs": 2, "minibatches": 2, "seed": 3, **settings})
+
+
+#: SAC with small networks, for the policy "saturate".
+SMALL = SAC(environments=4, horizon=8, hidden=16, learning_starts=64, updates=4, batch=16, buffer=10_000)
 
 
 class Overlapped(Policy):
@@ -41,4 +46,8 @@ if __name__ == "__main__":
     import ray
 
     ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False)
-    print(json.dumps([ray.__file__, *(trained(small(), policy)[0] for policy in sys.argv[1:])]))
+    print(
+        json.dumps(
+            [ray.__file__, *(trained(SMALL if policy == "saturate" else small(), policy)[0] for policy in sys.argv[1:])]
+        )
+    )

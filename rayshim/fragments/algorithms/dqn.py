@@ -9,7 +9,7 @@ import gymnasium
 import torch
 from torch import nn
 
-from rayshim.fragments.algorithm import Algorithm, Batch, Request, Step
+from rayshim.fragments.algorithm import Batch, OffPolicy, Request, Step
 from rayshim.fragments.algorithms.networks import relu_mlp
 from rayshim.fragments.replay import Replay
 
@@ -31,7 +31,7 @@ class QNetworks(nn.Module):
 
 
 @dataclass
-class DQN(Algorithm):
+class DQN(OffPolicy):
     """The defaults are those of the RL Baselines3 Zoo for CartPole. Counts of steps and of updates are those of all environments together."""
 
     environment: str = "CartPole-v1"
@@ -60,7 +60,7 @@ class DQN(Algorithm):
         return QNetworks(observation, actions, self.hidden)
 
     def make_optimisers(self, network: QNetworks) -> dict[str, torch.optim.Optimizer]:
-        return {"online": torch.optim.Adam(network.online.parameters(), lr=self.learning_rate)}
+        return {"online": torch.optim.Adam(network.online.parameters(), lr=self.learning_rate, fused=True)}
 
     def make_memory(self, learner: Learner) -> dict[str, Any]:
         return {"replay": Replay(self.buffer // self.environments), "iterations": 0}

@@ -9,8 +9,9 @@ import gymnasium
 import torch
 from torch import nn
 from torch.distributions import Normal
+from torch.optim.swa_utils import get_ema_multi_avg_fn
 
-from rayshim.fragments.algorithm import Algorithm, Batch, Request, Step
+from rayshim.fragments.algorithm import Batch, OffPolicy, Request, Step
 from rayshim.fragments.algorithms.networks import relu_mlp
 from rayshim.fragments.replay import Replay
 
@@ -41,7 +42,7 @@ class ActorAndCritics(nn.Module):
     def sample(self, observation: torch.Tensor, noise: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """observation (..., observation) and normal noise (..., action) to actions (..., action) and their log probabilities (...)."""
         mean, log_deviation = self.actor(observation).chunk(2, -1)
-        normal = Normal(mean, log_deviation.clamp(-20, 2).exp())
+        normal = Normal(mean, log_deviation.clamp(-20, 2).exp(), validate_args=False)
         raw = mean + normal.stddev * noise
         # log(1 - tanh(x)^2) in a form that does not overflow
         squashed = 2 * (0.6931471805599453 - raw - nn.functional.softplus(-2 * raw))
@@ -54,7 +55,7 @@ class ActorAndCritics(nn.Module):
 
 
 @dataclass
-class SAC(Algorithm):
+class SAC(OffPolicy):
     """The defaults are those of Stable-Baselines3 and its Zoo for Pendulum (an update for each environment step), with smaller networks."""
 
     environment: str = "Pendulum-v1"
@@ -82,8 +83,11 @@ class SAC(Algorithm):
 
     def make_optimisers(self, network: ActorAndCritics) -> dict[str, torch.optim.Optimizer]:
         trained = {"actor": network.actor.parameters(), "critics": network.critics.parameters()}
-        optimisers = {name: torch.optim.Adam(some, lr=self.learning_rate) for name, some in trained.items()}
-        return {**optimisers, "temperature": torch.optim.Adam([network.log_temperature], lr=self.learning_rate)}
+        optimisers = {name: torch.optim.Adam(some, lr=self.learning_rate, fused=True) for name, some in trained.items()}
+        return {
+            **optimisers,
+            "temperature": torch.optim.Adam([network.log_temperature], lr=self.learning_rate, fused=True),
+        }
 
     def make_memory(self, learner: Learner) -> Replay:
         return Replay(self.buffer // self.environments)
@@ -105,6 +109,8 @@ class SAC(Algorithm):
         if len(replay) * self.environments <= self.learning_starts:
             return
         rows, size = max(self.batch // self.environments, 1), len(network.scale)
+        targets, critics = [*network.targets.parameters()], [*network.critics.parameters()]
+        follow = get_ema_multi_avg_fn(1 - self.target_rate)
         for _ in range(self.updates):
             sample = replay.sample(rows, learner.generator)
             observation, following = sample["observation"], sample["next_observation"]
@@ -120,6 +126,4 @@ class SAC(Algorithm):
             yield Step((temperature * log_probability - value).mean(), "actor")
             too_sure = (log_probability.detach() - size).mean()  # the entropy aimed at is -size
             yield Step(-network.log_temperature * too_sure, "temperature")
-            with torch.no_grad():
-                for target_weights, weights in zip(network.targets.parameters(), network.critics.parameters()):
-                    target_weights.lerp_(weights, self.target_rate)
+            follow(targets, critics, None)

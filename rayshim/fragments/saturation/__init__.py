@@ -1,0 +1,1 @@
+"""The asynchronous deployment whose controller chooses the number of processes, environments and frames by measurement."""
