@@ -107,6 +107,8 @@ inline void take_fallen_apart(Local& l) {
     l.alloc.fetch_slot(off);
     p->apart.store(0, memory_order_release);
     std::atomic_ref(o->uid).store(0, memory_order_release);  // who knows where it was sees that it is gone (order.h)
+    // What comes to lie there is seen later than this: who looks at `wait` between two looks at `uid` reads that of the object (unfinished() in board.h).
+    std::atomic_thread_fence(memory_order_release);
     l.alloc.free(off);
   }
 }

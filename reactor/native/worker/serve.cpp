@@ -240,7 +240,7 @@ bool serve_tasks() {
     }
     ctx->local.hold_list.set(note, task, Entry::Task);
     set_idle(false);
-    if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);  // one may have let it go first
+    if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);  // one may have let it go first
     auto* m = h->at<Message>(task);
     ctx->proc->running_class.store(class_of(m), memory_order_release);  // before others look how many are under way
     ctx->proc->running_task.store(h->at<Object>(m->result)->uid << 1 | (m->retries > 0), memory_order_relaxed);
