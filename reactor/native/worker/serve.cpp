@@ -178,6 +178,8 @@ void set_idle(bool idle) {
   if (idle) ctx->proc->idle.store(1, memory_order_relaxed);
   ctx->header->pool_idle.fetch_add(idle ? 1 : -1, memory_order_seq_cst);
   if (!idle) ctx->proc->idle.store(0, memory_order_relaxed);
+  // Who queues a task from here on sees that this one is not idle; those that were queued before kick_queues() sees, which follows.
+  if (!idle) std::atomic_thread_fence(memory_order_seq_cst);
 }
 
 // Proc::demand says what reap() gives back when this process is killed. It is set before the resources are taken and cleared after they are given back: a kill

@@ -17,7 +17,13 @@
 #include <stdlib.h>
 #include <genmc.h>
 
-enum { rlx = memory_order_relaxed, acq = memory_order_acquire, rel = memory_order_release, acq_rel = memory_order_acq_rel, sc = memory_order_seq_cst };
+enum {
+  rlx = memory_order_relaxed,
+  acq = memory_order_acquire,
+  rel = memory_order_release,
+  acq_rel = memory_order_acq_rel,
+  sc = memory_order_seq_cst
+};
 
 #ifndef MUTANT
 #define MUTANT NO_MUTANT

@@ -13,8 +13,7 @@ static void free_page(unsigned page) {
   STORE(state[page], WARM, M(FREE, rel));
   //= memory/alloc.h: uint64_t low = hdr->low_page.load(memory_order_relaxed);
   unsigned low = LOAD(low_page, rlx), noted;
-  do
-    noted = low / NUMBER * NUMBER + (IS(NO_NUMBER) ? 0 : NUMBER) + (page < low % NUMBER ? page : low % NUMBER);
+  do noted = low / NUMBER * NUMBER + (IS(NO_NUMBER) ? 0 : NUMBER) + (page < low % NUMBER ? page : low % NUMBER);
   //= memory/alloc.h: } while (!hdr->low_page.compare_exchange_weak(low, noted, memory_order_release, memory_order_relaxed));
   while (!CAS(low_page, low, noted, M(NOTE, rel), rlx));
 }

@@ -28,8 +28,7 @@ static void free_of_another(Slot* s) {
   //= memory/alloc.h: uint32_t owner = page->owner.load(memory_order_acquire);
   if (LOAD(page->owner, acq) != ABANDONED) {
     uintptr_t head = LOAD(remote_free, rlx);
-    do
-      STORE(s->next, head, rlx);
+    do STORE(s->next, head, rlx);
     //= memory/alloc.h: } while (!list.compare_exchange_weak(head, empty | off, memory_order_release, memory_order_relaxed));
     while (!CAS(remote_free, head, (uintptr_t)s, M(PUSH, rel), rlx));
   }

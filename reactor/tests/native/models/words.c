@@ -21,7 +21,7 @@ static void* worker(void* _) {
 }
 static void* supervisor(void* _) {
   //= bindings/resources.cpp: ctx->header->actors_waiting.store(n, memory_order_seq_cst);
-  STORE(waiting, 1, IS(FENCE_OF_WAITING) ? rel : sc);
+  STORE(waiting, 1, sc);
   //= bindings/resources.cpp: std::atomic_thread_fence(memory_order_seq_cst);
   FENCE(M(FENCE_OF_WAITING, sc));
   //= channels/tasks.h: if (hdr->resource[parts[i].index].free.load(memory_order_acquire) < parts[i].amount) return false;
