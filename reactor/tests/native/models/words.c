@@ -4,6 +4,7 @@
 //   a worker that claims a task, and the supervisor, which counts them and then looks for a task before an actor (serve.cpp, tasks.h)
 //   who lets a message start in timed order, and a worker that begins to serve the inbox (model.cpp, run.cpp)
 //   who gives up an actor's last handle, and such a worker (supervisor.cpp, run.cpp)
+//   who gives up a handle that does not keep the actor alive, and who buries the actor (links.cpp, reap.cpp)
 #include "model.h"
 MUTANTS(GIVE, WAITING_SEEN, FENCE_OF_WAITING, GRANT, PROC_SEEN, PROC, GRANT_SEEN)
 
@@ -16,6 +17,8 @@ static void* worker(void* _) {
   ADD(free_cpus, 1, IS(GIVE) ? acq_rel : sc);
   //= worker/serve.cpp: if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
   //= calls/waiting.cpp: if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
+  //= calls/links.cpp: bool last = weak_count(actor).fetch_sub(1, memory_order_seq_cst) == 1;
+  //= calls/links.cpp: if (last && l.heap->at<Inbox>(body.inbox)->state.load(memory_order_seq_cst) == InboxState::Dead)
   told = LOAD(waiting, IS(WAITING_SEEN) ? acq : sc);
   return NULL;
 }
@@ -30,6 +33,7 @@ static void* supervisor(void* _) {
 }
 static void* grants(void* _) {
   //= timed/model.cpp: s->granted.store(strand_of, memory_order_seq_cst);
+  //= supervise/supervisor.cpp: if (in->state.compare_exchange_strong(open, InboxState::Ending, memory_order_seq_cst)) {
   STORE(granted, 1, IS(GRANT) ? rel : sc);
   //= timed/model.cpp: const uint32_t p = local_.heap->at<Inbox>(s->inbox)->proc.load(memory_order_seq_cst);
   //= supervise/supervisor.cpp: uint32_t p = in->proc.load(memory_order_seq_cst);
