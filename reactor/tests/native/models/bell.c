@@ -13,6 +13,7 @@ static int taken;
 
 static void ringer(int i) {
   message[i] = 1;
+  //= channels/channel.h: segment_->tail.store(tail_, memory_order_release);
   STORE(sent[i], 1, M(SENT, rel));
   ring(&bell);
 }

@@ -9,8 +9,8 @@ static atomic_int uid = ITS;
 static atomic_uintptr_t remote_free;
 
 static void* frees(void* _) {
-  //= objects/falling.h: std::atomic_ref(o->uid).store(0, memory_order_relaxed);
-  STORE(uid, 0, rlx);
+  //= objects/falling.h: std::atomic_ref(o->uid).store(0, memory_order_release);
+  STORE(uid, 0, rel);
   //= objects/falling.h: std::atomic_thread_fence(memory_order_release);
   FENCE(M(NO_FENCE, rel));
   //= memory/alloc.h: std::atomic_ref(*heap_->at<Off>(off)).store(head & kOffMask, memory_order_relaxed);
