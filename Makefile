@@ -6,6 +6,7 @@
 # make asan    the same tests with the core built for AddressSanitizer and UndefinedBehaviorSanitizer, some 9 minutes
 # make sanitizers   a short form of both, some 4 minutes; `make test` has a shorter one without Python (reactor/tests/test_native.py)
 # make pages   the tests of memory with cores built for memory pages of 16 and 64 KiB, some 10 minutes
+# make models  a model checker tries the core's protocols in all executions that C++ allows, also those that x86-64 does not have; needs GenMC, some 30 s
 # make lint    ruff: rules and format of the Python code (pyproject.toml); clang-format: format of the C++ code (.clang-format); basedpyright: types,
 #              and that it knows those of all public names (packaging/public_types.py)
 # make tidy    clang-tidy over the core (.clang-tidy), some 2 minutes
@@ -18,10 +19,10 @@ WORKERS ?= 3  # pytest processes; tests wait a third of their time, so three are
 PY := $(VENV)/bin/python
 PYTEST = $(PY) -m pytest -n $(WORKERS) --dist worksteal --reruns 1 -rfER
 CORE := CMakeLists.txt $(wildcard reactor/native/*.h reactor/native/*.cpp reactor/native/*/*.h reactor/native/*/*.c reactor/native/*/*.cpp)
-NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp)
+NATIVE := $(filter-out CMakeLists.txt,$(CORE)) $(wildcard reactor/tests/native/*.h reactor/tests/native/*.cpp reactor/tests/native/models/*.h reactor/tests/native/models/*.c)
 PACKAGES := $(wildcard rayshim/*/__init__.py rayshim/*/*/__init__.py reactor/*/__init__.py reactor/*/*/__init__.py)  # the installed package knows the folder of each package
 
-.PHONY: demo lint tidy test test-ray tsan asan sanitizers pages wheels micro docs clean
+.PHONY: demo lint tidy test test-ray tsan asan sanitizers models pages wheels micro docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/built $(VENV)/ray
@@ -61,6 +62,9 @@ asan: $(VENV)/built
 sanitizers: $(VENV)/built
 	reactor/tests/tsan.sh $(PY) $(SANITIZE) $(SHORT)
 	reactor/tests/asan.sh $(PY) $(SANITIZE) $(SHORT)
+
+models:
+	$(PYTHON) reactor/tests/models.py $(MODELS)
 
 pages: $(VENV)/built
 	reactor/tests/pages.sh $(PY) -n $(WORKERS) --timeout 200 --backends isolated,inline $(or $(PYTEST_ARGS),rayshim/tests/test_array_memory.py \

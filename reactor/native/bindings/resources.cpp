@@ -150,6 +150,18 @@ bool take_demand(uint32_t d) {
   return taken;
 }
 
+// What the caller looks at next it sees as it is after this, or the others see this: take_resources() and kick_pool() look at `retired` after what they do.
+void retire_demand(uint32_t d) {
+  ctx->header->demand[d].retired.store(1, memory_order_seq_cst);
+  std::atomic_thread_fence(memory_order_seq_cst);
+}
+
+// Likewise, see give_resources().
+void set_actors_waiting(uint32_t n) {
+  ctx->header->actors_waiting.store(n, memory_order_seq_cst);
+  std::atomic_thread_fence(memory_order_seq_cst);
+}
+
 void fail_waiting_tasks(nb::handle reason, int64_t demand, uint32_t setting) {
   Object* r = ref_object(reason.ptr());
   if (!r) throw nb::python_error();
@@ -194,7 +206,7 @@ void bind_resources(nb::module_& m) {
   m.def("resource_at", &resource_at, nb::arg("index"), nb::call_guard<Using>());
   m.def("held_resources", &held_resources, nb::call_guard<Using>());
   m.def("demand", &demand, nb::arg("parts"), nb::arg("setting") = 0, nb::call_guard<Using>());
-  m.def("retire_demand", [](uint32_t d) { ctx->header->demand[d].retired.store(1); }, nb::arg("demand"), nb::call_guard<Using>());
+  m.def("retire_demand", &retire_demand, nb::arg("demand"), nb::call_guard<Using>());
   m.def("take_resources", &take_demand, nb::arg("demand"));
   m.def(
       "give_resources",
@@ -203,7 +215,7 @@ void bind_resources(nb::module_& m) {
         kick_queues();
       },
       nb::arg("demand"), nb::call_guard<Using>());
-  m.def("set_actors_waiting", [](uint32_t n) { ctx->header->actors_waiting.store(n); }, nb::arg("count"));
+  m.def("set_actors_waiting", &set_actors_waiting, nb::arg("count"));
   m.def(
       "task_before", [](uint64_t actor) { return task_before(ctx->heap, ctx->heap->at<Object>(actor)); }, nb::arg("actor"),
       nb::call_guard<Using>());

@@ -90,8 +90,9 @@ std::atomic_ref<uint32_t> weak_count(Object* actor) {
 void drop_weak(Local& l, Object* actor) {
   ActorBody body;
   memcpy(&body, actor->body, sizeof body);
-  bool last = weak_count(actor).fetch_sub(1, memory_order_acq_rel) == 1;
-  if (last && l.heap->at<Inbox>(body.inbox)->state.load(memory_order_acquire) == InboxState::Dead)
+  // Who buries the actor says so and looks at the count then, with a fence in between: one of the two sees the other [seq_cst].
+  bool last = weak_count(actor).fetch_sub(1, memory_order_seq_cst) == 1;
+  if (last && l.heap->at<Inbox>(body.inbox)->state.load(memory_order_seq_cst) == InboxState::Dead)
     send_control(Control::Release, l.heap->off(actor));
 }
 

@@ -73,7 +73,7 @@ class Lend {
     ctx->proc->lent.store(1, memory_order_release);
     ctx->header->lenders.fetch_add(1, memory_order_relaxed);  // one too few is only a limit less (lent_cpus.h)
     kick_queues();
-    if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);
+    if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);
   }
   ~Lend() {
     if (!demand_ || epoch != epoch_) return;

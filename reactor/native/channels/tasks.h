@@ -3,7 +3,7 @@
 //   TaskQueue ── current ──> TaskRing ── next ──> TaskRing
 //
 // The producer stores a task's offset at tail and publishes tail [release]. A consumer reads the slot at head and
-// claims it: CAS slot from offset to claimed(p, offset) [acq_rel], then moves head on with a CAS (anyone may help: an
+// claims it: CAS slot from offset to claimed(p, offset) [seq_cst], then moves head on with a CAS (anyone may help: an
 // odd slot below tail was claimed). The claim is on the slot, not on the task, so a consumer that was overtaken never
 // touches a task that another one has run and freed; if the slot was reused meanwhile it claims the task that lies there now.
 // Full ring: the producer links a larger one, of twice the size from the second on; old rings live as long as the heap (in sum no more than the
@@ -170,7 +170,7 @@ template <class Note, class Strike>
 Off claim(uint32_t me, const TaskAt& found, Note note, Strike strike) {
   Off task = found.task;
   note(task);
-  if (!found.ring->at(found.at).compare_exchange_strong(task, claimed(me, task), memory_order_acq_rel)) {
+  if (!found.ring->at(found.at).compare_exchange_strong(task, claimed(me, task), memory_order_seq_cst)) {
     strike();
     return 0;
   }
@@ -190,10 +190,14 @@ Off claim_task(Heap* h, uint32_t me, TaskQueue* q, Note note, Strike strike) {
 }
 
 // Resources. Taken by compare-and-swap, one after the other, with give-back on failure: no lock.
+//
+// Who makes some free looks at Header::actors_waiting then. The supervisor counts the actors that wait there, and looks for free resources then. So that one of the
+// two sees the other, all these are [seq_cst], and a fence stands between the supervisor's two. The same where a task that was to start before an
+// actor is claimed.
 inline void give_resources(Header* hdr, uint32_t demand) {
   const Demand& d = hdr->demand[demand];
   const Part* parts = hdr->part + d.first;
-  for (int i = 0; i < d.n; ++i) hdr->resource[parts[i].index].free.fetch_add(parts[i].amount, memory_order_acq_rel);
+  for (int i = 0; i < d.n; ++i) hdr->resource[parts[i].index].free.fetch_add(parts[i].amount, memory_order_seq_cst);
 }
 // The part of a demand that a waiting task lends out and takes back, whatever is free: CPUs, by whatever name.
 inline void give_cpus(Header* hdr, uint32_t demand, int sign = 1) {
@@ -201,7 +205,7 @@ inline void give_cpus(Header* hdr, uint32_t demand, int sign = 1) {
   const Part* parts = hdr->part + d.first;
   for (int i = 0; i < d.n; ++i)
     if (hdr->resource[parts[i].index].lent.load(memory_order_relaxed))
-      hdr->resource[parts[i].index].free.fetch_add(sign * parts[i].amount, memory_order_acq_rel);
+      hdr->resource[parts[i].index].free.fetch_add(sign * parts[i].amount, memory_order_seq_cst);
 }
 inline void take_cpus_anyway(Header* hdr, uint32_t demand) { give_cpus(hdr, demand, -1); }
 inline bool can_take(Header* hdr, uint32_t demand) {
@@ -225,7 +229,7 @@ inline bool take_resources(Header* hdr, uint32_t demand, bool* disturbed = nullp
     while (have >= parts[i].amount && !(got = free.compare_exchange_weak(have, have - parts[i].amount, memory_order_acq_rel))) {}
     if (!got) {
       if (disturbed && i > 0) *disturbed = true;
-      while (i-- > 0) hdr->resource[parts[i].index].free.fetch_add(parts[i].amount, memory_order_acq_rel);
+      while (i-- > 0) hdr->resource[parts[i].index].free.fetch_add(parts[i].amount, memory_order_seq_cst);
       return false;
     }
   }

@@ -20,7 +20,7 @@
 // its first look [acquire] and swaps the very same word. A note that comes after the swap lowers it again.
 //
 // Slab slots: the owner keeps a private free list per size; other processes push freed slots on the owner's
-// Proc::remote_free (push only, emptied whole by the owner: no ABA). `used` counts the slots that are handed out, and
+// Proc::remote_free (push only [release], emptied whole by the owner [acquire]: no ABA). `used` counts the slots that are handed out, and
 // one for the owner while it lives, so exactly one party (the last slot's freer, or the supervisor for a dead owner)
 // counts it down to 0 and frees the page; nobody looks at the page after its own count. The supervisor finds a dead
 // process's pages by page_run, which names a slab page's owner, and not by what the page says: a page of another owner

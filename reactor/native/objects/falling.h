@@ -2,6 +2,8 @@
 //
 // A hold is noted somewhere: in its process's hold list, in a message, in the value that contains the ref. Where others hold the object,
 // too, the note is forgotten first: killed before the next instruction, the process leaves a hold that nobody has, and the object stays.
+// Who takes a hold has one already, so that is relaxed. Who gives one back releases what it has done with the object, and who gives back the last one acquires that
+// of all others [acq_rel]: nobody reads a value that is being freed.
 // The last hold falls so that nothing stays, wherever the process is killed:
 //
 //   Proc::dropping = o
@@ -107,6 +109,8 @@ inline void take_fallen_apart(Local& l) {
     l.alloc.fetch_slot(off);
     p->apart.store(0, memory_order_release);
     std::atomic_ref(o->uid).store(0, memory_order_release);  // who knows where it was sees that it is gone (order.h)
+    // What comes to lie there is seen later than this: who looks at `wait` between two looks at `uid` reads that of the object (unfinished() in board.h).
+    std::atomic_thread_fence(memory_order_release);
     l.alloc.free(off);
   }
 }

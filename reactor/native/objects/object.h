@@ -95,7 +95,7 @@ struct Local {
 inline void set_tag_hash(Object* o, uint64_t hash) { std::atomic_ref(o->tag_hash).store(hash, memory_order_relaxed); }
 
 inline void init_object(Local& l, Object* o, int32_t holds, uint16_t kind) {
-  o->wait.store(0, memory_order_relaxed);
+  o->wait.store(0, memory_order_release);  // see take_fallen_apart()
   o->state.store(State::Pending, memory_order_relaxed);
   o->holds.store(holds, memory_order_relaxed);
   const uint64_t uid = l.uid();

@@ -185,6 +185,23 @@ static bool supervisor_sleeps(Heap* h) {
   return h->header->answering.load(memory_order_seq_cst) == 0;
 }
 
+// The sum of how often the others were rung and have gone to sleep, which only grows while none of them dies, and 1; 0: one of them does not sleep.
+static uint64_t sum_of_sleeps(Heap* h, uint32_t me, bool loops) {
+  uint64_t sum = 1;
+  uint32_t high = h->header->proc_high.load(memory_order_acquire);
+  for (uint32_t i = 0; i < high; ++i) {
+    Proc& p = h->procs[i];
+    ProcState s = p.state.load(memory_order_acquire);
+    if (i == me || p.kind == ProcKind::Supervisor || s == ProcState::Free || s == ProcState::Dead) continue;
+    if (p.deferred.load() && !(loops && p.loop_idle.load())) return 0;
+    const uint64_t before = p.sleeps.load() + p.bell.word.load();
+    if (s == ProcState::Starting || p.awake.load() || !p.bell.sleeping.load()) return 0;
+    if (p.sleeps.load() + p.bell.word.load() != before) return 0;
+    sum += before;
+  }
+  return sum;
+}
+
 bool all_sleep(Heap* h, uint32_t me, bool loops) {
   Header* hdr = h->header;
   std::atomic_thread_fence(memory_order_seq_cst);
@@ -195,17 +212,8 @@ bool all_sleep(Heap* h, uint32_t me, bool loops) {
     if (has_task(h, q) && can_take(hdr, q->demand)) return false;
     off = q->next.load(memory_order_acquire);
   }
-  uint32_t high = hdr->proc_high.load(memory_order_acquire);
-  for (uint32_t i = 0; i < high; ++i) {
-    Proc& p = h->procs[i];
-    ProcState s = p.state.load(memory_order_acquire);
-    if (i == me || p.kind == ProcKind::Supervisor || s == ProcState::Free || s == ProcState::Dead) continue;
-    if (p.deferred.load() && !(loops && p.loop_idle.load())) return false;
-    // Rung between the two looks, it may have gone on and to sleep again: then its word is another.
-    uint32_t word = p.bell.word.load();
-    if (s == ProcState::Starting || p.awake.load() || !p.bell.sleeping.load() || p.bell.word.load() != word) return false;
-  }
-  return supervisor_sleeps(h);
+  const uint64_t first = sum_of_sleeps(h, me, loops);
+  return first && sum_of_sleeps(h, me, loops) == first && supervisor_sleeps(h);
 }
 
 void set_held(Local& l, bool held) {

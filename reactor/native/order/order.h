@@ -125,7 +125,8 @@ class Order {
 };
 
 // Whether the other processes all sleep, and nothing is under way that would wake one: a message to the supervisor, a worker that is
-// being born, a call on an event loop or in a thread.
+// being born, a call on an event loop or in a thread. They are looked at one after the other, and meanwhile one that was asleep may be rung by another that goes to
+// sleep then. So they are looked at twice: who is in the same sleep as before has slept between the two looks, and so have all at one moment.
 // With `loops`, an event loop that waits to be told something does not count: it may be about to be told, so this must hold for a while.
 bool all_sleep(Heap* h, uint32_t me, bool loops = false);
 

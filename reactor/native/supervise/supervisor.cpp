@@ -92,7 +92,8 @@ void actor_unheld(Local& l, Object* actor) {
   memcpy(&body, actor->body, sizeof body);
   auto* in = l.heap->at<Inbox>(body.inbox);
   InboxState open = InboxState::Open;
-  if (in->state.compare_exchange_strong(open, InboxState::Ending, memory_order_acq_rel)) {
+  // A worker says that it serves the inbox [seq_cst], and looks at its state after a fence: one of the two sees the other.
+  if (in->state.compare_exchange_strong(open, InboxState::Ending, memory_order_seq_cst)) {
     uint32_t p = in->proc.load(memory_order_seq_cst);
     if (p != kNoProc) ring(l.heap, &l.heap->procs[p].bell);
     send_control(Control::Release, l.heap->off(actor));  // it may not have a process yet

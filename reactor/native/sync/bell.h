@@ -245,13 +245,13 @@ int wait_on(Heap* heap, Bell* bell, Proc* self, Spin& spin, uint64_t deadline, R
       left = deadline - now;
     }
     if (self) has_none(heap->header, self);  // it was rung, perhaps, for something else
-    // Only now all_sleep() counts it as asleep: it has checked its condition, and from now on a ringer sees sleeping == 1.
+    // Only now all_sleep() counts it as asleep: it has checked its condition, and from now on a ringer sees sleeping == 1. And it sees that this is another sleep.
+    if (self) self->sleeps.fetch_add(1, memory_order_seq_cst);
     if (self && self->awake.exchange(0, memory_order_seq_cst)) heap->header->awake.fetch_sub(1, memory_order_relaxed);
     if (self && last_to_sleep(heap, self) && bell->sleeping.load(memory_order_seq_cst)) {  // nobody who sleeps now has rung it before
       result = EDEADLK;
       break;
     }
-    if (self) self->sleeps.fetch_add(1, memory_order_relaxed);
     Displaced displaced(heap, for_results ? self : nullptr);
     int e = futex_wait(&bell->word, seen, left);
     const bool core_is_free = displaced.end();

@@ -49,7 +49,7 @@ void completion_finish(PyCompletion* c, PyObject* value, PyObject* exception) {
   c->message = nullptr;
   c->results->clear();
   c->notes->clear();
-  ctx->proc->deferred.fetch_sub(1, memory_order_relaxed);
+  ctx->proc->deferred.fetch_sub(1, memory_order_seq_cst);  // all_sleep(): who sees that it has ended sees whom it has rung
   if (ctx->deferred_open.fetch_sub(1) == 1) ring(ctx->heap, &ctx->proc->bell);  // it may have been told to end
   tell_failures();
 }
@@ -205,7 +205,7 @@ PyCompletion* new_completion(const Off* results, const uint32_t* notes, uint32_t
   c->actor = ctx->call->actor;
   c->started = started;
   c->children = new Started;
-  ctx->proc->deferred.fetch_add(1, memory_order_relaxed);
+  ctx->proc->deferred.fetch_add(1, memory_order_seq_cst);
   ctx->deferred_open.fetch_add(1);
   return c;
 }

@@ -178,6 +178,8 @@ void set_idle(bool idle) {
   if (idle) ctx->proc->idle.store(1, memory_order_relaxed);
   ctx->header->pool_idle.fetch_add(idle ? 1 : -1, memory_order_seq_cst);
   if (!idle) ctx->proc->idle.store(0, memory_order_relaxed);
+  // Who queues a task from here on sees that this one is not idle; those that were queued before kick_queues() sees, which follows.
+  if (!idle) std::atomic_thread_fence(memory_order_seq_cst);
 }
 
 // Proc::demand says what reap() gives back when this process is killed. It is set before the resources are taken and cleared after they are given back: a kill
@@ -240,7 +242,7 @@ bool serve_tasks() {
     }
     ctx->local.hold_list.set(note, task, Entry::Task);
     set_idle(false);
-    if (ctx->header->actors_waiting.load(memory_order_relaxed)) send_control(Control::Resources, 0);  // one may have let it go first
+    if (ctx->header->actors_waiting.load(memory_order_seq_cst)) send_control(Control::Resources, 0);  // one may have let it go first
     auto* m = h->at<Message>(task);
     ctx->proc->running_class.store(class_of(m), memory_order_release);  // before others look how many are under way
     ctx->proc->running_task.store(h->at<Object>(m->result)->uid << 1 | (m->retries > 0), memory_order_relaxed);
