@@ -8,13 +8,17 @@ SLOTS = {
     # `init` and `shutdown`: for a program that uses rayshim without calling `init`, and for the end of the interpreter.
     "rayshim.session.session.start": {"rayshim.api.start"},
     "rayshim.session.session.stop": {"rayshim.api.start"},
-    # How a ref is awaited in the event loop of an async actor in timed order.
-    "rayshim.session.session.timed_loop": {"rayshim.worker.concurrency"},
+    # How a ref is awaited in the event loop, or a thread of an actor, in timed order.
+    "rayshim.session.session.timed_loop": {
+        "rayshim.timing.loop",
+        "rayshim.worker.concurrency",
+        "rayshim.worker.timed_turns",
+    },
     # How a value of the outside is journaled, such as a UUID, in a run with a journal.
     "rayshim.session.repeatable.journaled": {"rayshim.journal.journal"},
     # The loop of futures in a process whose threads take turns.
     "rayshim.session.futures._done": {"rayshim.journal.threads"},
-    "rayshim.session.futures._watch_for": {"rayshim.journal.threads"},
+    "rayshim.session.futures.watch_for": {"rayshim.journal.threads"},
     # Loads rayshim.dag, for `bind`.
     "rayshim.calls.binding.load": {"rayshim"},
     "rayshim.calls.binding.exit_actor": {"rayshim.worker.exit"},
