@@ -188,7 +188,8 @@ class ActorClass(Generic[T]):
             "out_of_order": options.get("allow_out_of_order_execution"),
             "streams_window": options.get("_actor_generator_backpressure_num_objects"),
         }
-        if s.settings.timing and not self._info.is_async and concurrency.starts_threads(self._cls):
+        plain = not self._info.is_async and not concurrency.has_threads(how, False)
+        if s.settings.timing and plain and concurrency.starts_threads(self._cls):
             how["turns"] = True
         info = self._info.of_actor(options)
         if info.tensor_transport:

@@ -38,6 +38,8 @@ class Lock:
     def acquire(self, blocking=True, timeout=-1):
         member = None if _actors is None else _actors.own_thread()
         if member is None or not blocking or (timeout != -1 and not 0 < timeout <= threading.TIMEOUT_MAX):
+            if _actors is not None and member is None and blocking and self._lock.locked():
+                _actors.before_wait()
             return self._lock.acquire(blocking, timeout)
         if self._lock.acquire(False):
             return True
@@ -95,7 +97,7 @@ class Slot:
         _actors.wake_idle(self._member)
 
     def get(self):
-        self._member = _actors.own_thread()
+        self._member = _actors.thread()
         _actors.block()
         return self._call
 
@@ -135,7 +137,8 @@ def _starting(turns, members, real):
 
 
 def install(turns):
-    """Replaces the functions of the standard library and of the core in which threads wait: `turns` decides from now on which thread runs."""
+    """Replaces the functions of the standard library and of the core in which threads wait: `turns` decides from now on which thread runs. Returns the
+    threads that take turns, {Thread: its turns' object}."""
     global _actors
     _actors = turns
     members = weakref.WeakKeyDictionary()  # Thread -> TurnThread
@@ -152,6 +155,8 @@ def install(turns):
             if not turns.block(None if timeout is None else turns.now() + max(0, timeout)):
                 member.joining.remove(me)
                 return
+        elif me is None and member is not None and not member.ended:
+            turns.before_wait()
         real_join(thread, timeout)
 
     def is_alive(thread):
@@ -159,7 +164,7 @@ def install(turns):
         return not member.ended if member is not None and turns.own_thread() is not None else real_is_alive(thread)
 
     def look(selector, timeout=None):
-        if turns.own_thread() is None:
+        if turns.own_thread() is None or (timeout == 0 and turns.has_own_loops):
             return select(selector, timeout)
         turns.outside(select, selector, timeout)
         return select(selector, 0)  # what the other threads have written before this turn, not while it waited for it
@@ -187,6 +192,7 @@ def install(turns):
     os.register_at_fork(
         before=turns.fork, after_in_parent=lambda: turns.forked(False), after_in_child=lambda: turns.forked(True)
     )
+    return members
 
 
 def install_for_journal(turns):

@@ -105,6 +105,12 @@ class JournaledTurns(Interleaving):
             self._reached(member, 1)
         return member
 
+    thread = own_thread
+    has_own_loops = False  # event loops of threads go by the machine's descriptors
+
+    def before_wait(self):
+        """A thread that takes no turns is about to wait for another one."""
+
     def member(self, function):
         """`function` as that of a new thread that takes turns, and the TurnThread of that. For who has the turn, and for what is let in."""
         member = TurnThread(self, self._members)

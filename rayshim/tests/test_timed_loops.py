@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import threading
 import time
 
 import pytest
@@ -163,3 +164,39 @@ def test_a_cancelled_wait_is_forgotten(tmp_path):
 
 async def _awaited(ref):
     return await ref
+
+
+def test_an_interrupt_ends_a_loop_that_waits(tmp_path):
+    def program(ray):
+        class Sleeper(Slow):
+            def sleep(self, seconds):
+                time.sleep(seconds)
+
+        async def waits():
+            await _awaited(ray.remote(Sleeper).remote().sleep.remote(60))
+
+        timer = threading.Timer(0.5, os.kill, [os.getpid(), signal.SIGINT])
+        timer.start()
+        try:
+            asyncio.run(waits())
+        except KeyboardInterrupt:
+            return "interrupted"
+
+    assert value(program, ordering="timed", timing=tmp_path / "run.timing") == "interrupted"
+
+
+def test_one_loop_for_two_sessions(tmp_path):
+    async def main():
+        import rayshim as ray
+
+        found = []
+        for name in ("first", "second"):
+            ray.init(num_cpus=2, logging_level="ERROR", ordering="timed", timing=tmp_path / f"{name}.timing")
+            worker = ray.remote(Slow).remote()
+            found += await asyncio.gather(*(worker.work.remote(number) for number in range(3)))
+            await asyncio.sleep(0.002)
+            ray.shutdown()
+        return found
+
+    for _ in range(2):
+        assert asyncio.run(main()) == [0, 1, 2, 0, 1, 2]

@@ -7,7 +7,7 @@ from reactor import _core
 
 import rayshim
 from rayshim.recording import repeatability
-from rayshim.tests.runs import outcome, some_time
+from rayshim.tests.runs import Log, outcome, some_time, value
 from rayshim.timing.timing import TimingSetting
 
 
@@ -131,3 +131,28 @@ def test_where_there_is_no_timed_order_the_start_says_so(how, tmp_path):
     with pytest.raises(ValueError, match=r'init\(ordering="timed"\)'):
         rayshim.init(ordering="timed", timing=tmp_path / "a", **path)
     assert not (tmp_path / "a").exists()
+
+
+def test_a_call_that_does_not_end_has_the_durations_of_its_operations(tmp_path):
+    """An actor plays for ever; the measured run ends in the middle of that."""
+
+    def program(ray):
+        @ray.remote
+        class Player:
+            def run(self, log, name):
+                while True:
+                    time.sleep(some_time())
+                    ray.get(log.add.remote(name))
+
+        log, players = ray.remote(Log).remote(), [Player.remote() for _ in range(2)]
+        for name, player in zip("ab", players, strict=True):
+            player.run.remote(log, name)
+        while len(ray.get(log.all.remote())) < 40:
+            time.sleep(0.005)
+        return ray.get(log.all.remote())[:40]
+
+    how = {"ordering": "timed", "timing": tmp_path / "run.timing", "placement": "isolated", "seed": 1}
+    measured = value(program, **how)
+    followed = value(program, **how)
+    assert value(program, **how) == followed
+    assert followed[:16] == measured[:16]  # so much is in the file at least

@@ -1,7 +1,10 @@
 """Timed order: threads of threaded actors, of concurrency groups, and those that methods and constructors start take turns."""
 
+import asyncio
 import queue
 import socket
+import sqlite3
+import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -214,19 +217,86 @@ def a_thread_of_the_constructor(ray):
     return ray.get(evaluator.end.remote()), ray.get(log.all.remote())
 
 
-@pytest.mark.parametrize("program", [locks, a_loop_of_one_thread, pools, groups, a_thread_of_the_constructor])
+def what_else_waits(ray):
+    """Processes, event loops and generators that threads wait for, the first failure of a list, and a constructor that waits for its threads."""
+
+    @ray.remote
+    def fail():
+        raise ValueError("no")
+
+    @ray.remote
+    def count(number):
+        for k in range(number):
+            time.sleep(some_time())
+            yield k
+
+    @ray.remote(max_concurrency=4)
+    class Waiter:
+        def __init__(self, log):
+            with ThreadPoolExecutor(2) as executor:
+                self.made = list(executor.map(abs, range(-3, 0)))
+            self.log = log
+
+        def process(self):
+            done = subprocess.run(["echo", "text"], capture_output=True, timeout=30, check=True)
+            return ray.get(self.log.add.remote(done.stdout)), self.made
+
+        def loop(self):
+            async def tell(name):
+                for number in range(4):
+                    await asyncio.sleep(0.001)
+                    await self.log.add.remote((name, number))
+
+            async def both():
+                await asyncio.gather(tell("a"), tell("b"))
+
+            asyncio.run(both())
+
+        def streams(self):
+            left, order = [count.remote(4), count.remote(3)], []
+            while left:
+                ready, _ = ray.wait(left)
+                for stream in ready:
+                    try:
+                        order.append(ray.get(next(stream)))
+                    except StopIteration:
+                        left.remove(stream)
+            return order
+
+        def first_failure(self):
+            sleeper = ray.remote(Sleeper).remote()
+            try:
+                ray.get([fail.remote(), sleeper.sleep.remote(1.0)])
+            except ray.exceptions.RayTaskError:
+                return len(ray.wait([sleeper.sleep.remote(0)], timeout=0)[0])
+            return None
+
+    class Sleeper:
+        def sleep(self, seconds):
+            time.sleep(seconds)
+
+    log = ray.remote(Log).remote()
+    waiter = Waiter.remote(log)
+    calls = [waiter.process.remote(), waiter.loop.remote(), waiter.streams.remote(), waiter.first_failure.remote()]
+    return ray.get(calls), ray.get(log.all.remote())
+
+
+@pytest.mark.parametrize(
+    "program", [locks, a_loop_of_one_thread, pools, groups, a_thread_of_the_constructor, what_else_waits]
+)
 def test_what_threads_do_repeats(program, how):
     measured = outcome(program, **how)
     assert outcome(program, **how) == measured
     assert outcome(program, **how) == measured
 
 
-def test_such_a_run_counts_as_repeatable(tmp_path):
+@pytest.mark.parametrize("program", [groups, a_thread_of_the_constructor])
+def test_such_a_run_counts_as_repeatable(program, tmp_path):
     how = {"ordering": "timed", "timing": tmp_path / "run.timing", "seed": 1}
-    value(groups, **how)
+    value(program, **how)
     rayshim.init(num_cpus=4, logging_level="ERROR", **how)
     try:
-        groups(rayshim)
+        program(rayshim)
         assert not rayshim.report().repeatable.reasons
     finally:
         rayshim.shutdown()
@@ -271,11 +341,14 @@ def spinning(ray):
 
         def stop(self):
             self.stopped = True
+            return threading.get_ident()
 
     spinner = Spinner.remote()
     running = spinner.run.remote()
     ray.get(spinner.stop.remote())
-    return ray.get(running), [str(reason) for reason in ray.report().repeatable.reasons]
+    found = ray.get(running)
+    ray.get([spinner.stop.remote() for _ in range(20)])  # the thread that has lost its turn goes on with calls
+    return found, [str(reason) for reason in ray.report().repeatable.reasons]
 
 
 @pytest.mark.parametrize(("program", "result"), [(a_server_of_sockets, b"x"), (spinning, "stopped")])
@@ -283,3 +356,24 @@ def test_a_thread_that_does_not_wait_loses_its_turn_and_the_report_says_so(progr
     found, reasons = value(program, ordering="timed", timing=tmp_path / "run.timing", seed=1)
     assert found == result
     assert any("a thread ran, or was blocked, for more than" in reason for reason in reasons)
+
+
+def test_an_ordinary_actor_that_starts_threads_lives_in_one_thread(how):
+    def program(ray):
+        @ray.remote
+        class Store:
+            def __init__(self):
+                self.ident, self.timer = threading.get_ident(), threading.Timer(0.001, int)
+                self.table = sqlite3.connect(":memory:")  # for one thread only
+                self.table.execute("create table t (x)")
+                self.timer.start()
+
+            def add(self, number):
+                self.table.execute("insert into t values (?)", (number,))
+                return self.ident == threading.get_ident(), self.table.execute("select sum(x) from t").fetchone()[0]
+
+        store = Store.remote()
+        return ray.get([store.add.remote(number) for number in range(4)])
+
+    expected = [[True, total] for total in (0, 1, 3, 6)]
+    assert value(program, **how) == value(program, **how) == expected

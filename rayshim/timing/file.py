@@ -87,9 +87,9 @@ def parse(records):
         names[int(_series(words, at))] = records[text : text + int(words[at + _NUMBER])].decode("utf-8", "replace")
     series = _series(words, starts)
     numbers = words[starts + _NUMBER]
-    order = np.lexsort((numbers, series))
+    order = np.lexsort((words[starts + _COUNT], numbers, series))
     starts, series, numbers = starts[order], series[order], numbers[order]
-    if len(order):  # a call that was made again counts once
+    if len(order):  # of a call that was recorded before its end, or made again, the longest record counts
         last = np.append((series[1:] != series[:-1]) | (numbers[1:] != numbers[:-1]), True)
         starts, series, numbers = starts[last], series[last], numbers[last]
     found, first, of = np.unique(series, return_index=True, return_inverse=True)

@@ -33,7 +33,9 @@ class _Selector:
         self._machine = machine  # the selector of the machine's events
         self._waits = []  # (refs, Future, function that settles the Future when the first of the refs is done)
         self._wake = None  # (ref, offset, note) of a ref that is fulfilled to end a wait
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a signal's handler may come while it is held
+        self._sleeps = False
+        self._epoch = _core.epoch()  # of the session that the above belong to
         self._run = 0
 
     def __getattr__(self, name):
@@ -48,15 +50,18 @@ class _Selector:
         self._waits.append((refs, future, settle))
 
     def wake(self):
-        """Ends the wait. Called in any thread."""
+        """Ends the wait. Called in any thread, and in handlers of signals."""
         with self._lock:
-            wake, self._wake = self._wake, None
+            wake = self._wake if self._sleeps else None
+            if wake:
+                self._wake = None
         if wake:
             _core.fulfil(*wake[1:], None)
 
     def select(self, timeout=None):
         self._waits = [wait for wait in self._waits if not wait[1].cancelled()]
-        if not self.is_ordered():
+        if not self.is_ordered() or self._epoch != _core.epoch():
+            self._wake, self._epoch = None, _core.epoch()
             for wait in self._waits:
                 futures.watch_for(*wait)
             self._waits = []
@@ -73,10 +78,13 @@ class _Selector:
         """Waits until a ref is done, for `timeout` seconds at most, and settles the Futures of those that are done."""
         with self._lock:
             self._wake = self._wake or _core.promise()
-            refs = {self._wake[0]: None} | {refs[0]: None for refs, *_ in self._waits}
-        events = self._machine.select(0)  # another thread may have written before there was a ref to fulfil
-        done = _core.timed_wait_any(list(refs), 0 if events else timeout)
-        refs = list(refs)
+            refs = list({self._wake[0]: None} | {refs[0]: None for refs, *_ in self._waits})
+            self._sleeps = True
+        try:
+            events = self._machine.select(0)  # another thread may have written before there was a ref to fulfil
+            done = _core.timed_wait_any(refs, 0 if events else timeout)
+        finally:
+            self._sleeps = False
         there = {refs[k] for k in done or ()}
         waits, self._waits = self._waits, []
         for wait in waits:
@@ -128,6 +136,8 @@ class NumberedLoop(asyncio.SelectorEventLoop):
 class OrderedLoop(NumberedLoop):
     """An event loop whose time, in a thread whose operations are ordered, is that of the order: seconds since the run began. To read it is an operation."""
 
+    _last = _offset = 0.0  # what it has shown, and what is added to the time of the order
+
     def __init__(self):
         super().__init__()
         self._selector = _Selector(self._selector)
@@ -145,14 +155,18 @@ class OrderedLoop(NumberedLoop):
 
     def time(self):
         now = _core.timed_clock() if _core.timed_here() else None
-        return (time.monotonic_ns() - _base if now is None else now) * 1e-9
+        now = (time.monotonic_ns() - _base if now is None else now) * 1e-9 + self._offset
+        if now < self._last:  # another session has begun
+            self._offset += self._last - now
+            now = self._last
+        self._last = now
+        return now
 
     def call_soon_threadsafe(self, callback, *args, context=None):
         handle = super().call_soon_threadsafe(callback, *args, context=context)
-        if self._thread_id not in (None, threading.get_ident()):
-            if session.current is not None:
-                physical.count("another thread called the event loop", sys._getframe(1))
-            self._selector.wake()
+        if self._thread_id not in (None, threading.get_ident()) and session.current is not None:
+            physical.count("another thread called the event loop", sys._getframe(1))
+        self._selector.wake()
         return handle
 
     def add_signal_handler(self, sig, callback, *args):

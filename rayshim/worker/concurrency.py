@@ -143,7 +143,13 @@ def make(info, how, constructor, journal=None):
         _kind = threads
         _groups[""] = threads(limit or 1)
         _groups.update((name, threads(size)) for name, size in groups.items())
-        instance = turns.run(constructor) if turns else timed_turns.run(constructor) if timed_turns else constructor()
+        if turns:
+            instance = turns.run(constructor)
+        elif timed_turns:
+            in_thread = how.get("turns")
+            instance = _groups[""].construct(constructor) if in_thread else timed_turns.run(constructor)
+        else:
+            instance = constructor()
     else:
         instance = constructor()
     handed_on = bool(_groups)

@@ -16,15 +16,22 @@ import threading
 import time
 from _thread import allocate_lock
 from collections import deque
+from concurrent.futures import Future
 
 from reactor import _core
 
 from rayshim.journal import threads as waits
 from rayshim.session import physical, session
+from rayshim.timing import loop
+from rayshim.worker.running import constructing
 from rayshim.worker.threads import Threads
 from rayshim.worker.timed_loop import woken
 
-_LONGEST_TURN, _LONGEST_SLEEP = 5.0, 1.0  # seconds of a turn, of one that is blocked
+_LONGEST_TURN, _LONGEST_SLEEP, _LONGEST_OUTSIDE = (
+    5.0,
+    1.0,
+    30.0,
+)  # seconds of a turn, of one that is blocked, of a wait that is known
 _monotonic, _sleep = time.monotonic, time.sleep
 
 
@@ -42,6 +49,23 @@ class TimedThread:
         self.within = False  # what it starts takes no turns
 
 
+class _Wait:
+    """What a thread waits for: `count` of the refs; with `all_in_order`, also the first that has failed, when those before it are done."""
+
+    def __init__(self, refs, count, all_in_order):
+        self.refs, self.count, self.all_in_order = refs, count, all_in_order
+        self.done, self._first = set(), 0  # indices; all before `_first` are done
+
+    def is_over(self, k):
+        """Whether it is, now that ref k is done."""
+        self.done.add(k)
+        while self.all_in_order and self._first in self.done:
+            if _core.timed_has_failed(self.refs[self._first]):
+                return True
+            self._first += 1
+        return len(self.done) >= self.count
+
+
 class TimedTurns:
     """Who of an actor's threads runs. What changes it holds the turn, or is the main thread, which begins a burst when nobody has it."""
 
@@ -52,11 +76,17 @@ class TimedTurns:
         self._turn = self._members = 0
         self._own = threading.local()
         self._constructing = None
+        self.is_starting = False  # the constructor waits until a new thread has begun
+        self.threads = {}  # Thread -> TimedThread, for `join`
 
     def own_thread(self):
-        """The calling thread's; None if it takes no turns."""
-        member = getattr(self._own, "member", None)
+        """The calling thread's; None if it takes no turns, or has none now."""
+        member = self.thread()
         return member if member is not None and member is self._holder and not member.within else None
+
+    def thread(self):
+        """The calling thread's; None if it has never taken turns."""
+        return getattr(self._own, "member", None)
 
     def member(self, function):
         """`function` as that of a new thread that takes turns, and the TimedThread of that."""
@@ -75,6 +105,20 @@ class TimedTurns:
 
         return run, member
 
+    def waiting_member(self, slot, serve):
+        """For a new thread that takes turns from its first call on, which comes by `slot`: the function that waits for that, and gives it to `serve`."""
+        member = slot._member = TimedThread(self._members)
+        self._members += 1
+        number = self._begin_wait(member)
+
+        def run():
+            self._own.member = member
+            member.clock = time.pthread_getcpuclockid(threading.get_ident())
+            self._wait(member, None, number)
+            serve(slot._call)
+
+        return run
+
     def forget(self, member):
         """The thread of this new TimedThread could not be started."""
         self._ready.remove(member)
@@ -84,7 +128,7 @@ class TimedTurns:
         return TimedThreads(self, limit)
 
     def run(self, constructor):
-        """`constructor()`. Threads that it starts run when it has ended."""
+        """`constructor()`. Threads that it starts run when it has ended, or when it waits for them."""
         self._constructing = threading.get_ident()
         _core.timed_loop()
         try:
@@ -94,12 +138,21 @@ class TimedTurns:
             if self._ready:
                 self._due(self._at(0.0, int))
 
+    def before_wait(self):
+        """The calling thread, which has no turn, is about to wait for another one. In the constructor: what that has started goes on as it comes."""
+        if not self.is_constructing() or self.is_starting or not self._ready:
+            return
+        physical.count("the constructor of an actor waited for a thread")
+        while self._ready:
+            self._ready.popleft().gate.release()
+
     def is_constructing(self):
         """Whether the calling thread runs the actor's constructor."""
         return self._constructing == threading.get_ident()
 
     def begin(self, function, *args):
         """A burst, which begins with `function(*args)` in this thread, the main one."""
+        _core.timed_loop()
         _core.timed_burst(True)
         self._in_burst = True
         function(*args)
@@ -111,25 +164,35 @@ class TimedTurns:
         return _monotonic() if now is None else now * 1e-9
 
     clock = now
+    has_own_loops = True
 
     def block(self, until=None):
         """The calling thread gives up its turn. True when `wake` was called for it, False when the time `until` has come."""
-        return self._wait(self._own.member, until, self._begin_wait(self._own.member))
+        member = self.thread()
+        return self._wait(member, until, self._begin_wait(member))
 
-    def wait_for(self, refs, count, timeout):
-        """Waits until `count` of the refs, all different, are done, or for `timeout` seconds. The indices of those that are."""
-        member, done = self._own.member, []
+    def wait_for(self, refs, count, timeout, all_in_order=False):
+        """Waits for `count` of the refs, all different, or for `timeout` seconds. The indices of those that are done, in order; None: the order has no
+        room for them."""
+        member = self.thread()
         until = None if timeout is None else self.now() + timeout
-        number = self._begin_wait(member)
+        number, wait = self._begin_wait(member), _Wait(refs, count, all_in_order)
+        awaits = []
         for k, ref in enumerate(refs):
-            woken[_core.timed_await(ref)] = self._is_done, (member, number, done, count, k)
-        self._wait(member, until, number)
-        return sorted(done)
+            awaits.append(_core.timed_await(ref))
+            woken[awaits[-1]] = self._is_done, (member, number, wait, k)
+        if all(awaits):
+            self._wait(member, until, number)
+        for await_number in awaits:
+            if woken.pop(await_number, None):
+                _core.timed_cancel_timer(await_number)
+        return sorted(wait.done) if all(awaits) else None
 
     def wake(self, member):
         """Ends `member`'s block; by any thread."""
-        if self._in_burst:
-            return self._make_ready(member, member.waits)
+        with self._mutex:
+            if self._in_burst:
+                return self._make_ready(member, member.waits)
         # By a thread that takes no turns: a burst of its own.
         physical.count("a thread that takes no turns has woken another one")
         _core.timed_loop()
@@ -143,12 +206,16 @@ class TimedTurns:
         if member is None:
             return function(*args, **kwargs)
         number = self._at(0.0, self._make_ready, member, self._begin_wait(member))
+        if not number:
+            return function(*args, **kwargs)
+        member.within = True
         self._pass_on()
         try:
             return function(*args, **kwargs)
         finally:
             self._due(number)
             self._take(member)
+            member.within = False
 
     def number_of(self, obj):
         """A number of the object `obj`, the same in each run: by the thread that asks first, and what that has asked for before."""
@@ -163,30 +230,44 @@ class TimedTurns:
         wait_for, own_thread = self.wait_for, self.own_thread
 
         def get_one(ref, timeout):
-            if own_thread() and not _core.holds_code(ref) and not wait_for([ref], 1, timeout):
+            if own_thread() and not _core.holds_code(ref) and wait_for([ref], 1, timeout) == []:
                 return _core.TIMED_OUT
             return function(ref, timeout)
 
         def get(refs, timeout, in_time=True):
             if own_thread() and in_time and refs:
                 different = list(dict.fromkeys(refs))
-                if len(wait_for(different, len(different), timeout)) < len(different):
+                done = wait_for(different, len(different), timeout, True)
+                if (
+                    done is not None
+                    and len(done) < len(different)
+                    and not any(_core.timed_has_failed(different[k]) for k in done)
+                ):
                     return None
             return function(refs, timeout, in_time)
 
         def wait(refs, count, timeout, site=None):
-            if not own_thread() or not refs or len(set(refs)) < len(refs):
+            if not own_thread() or not all(isinstance(ref, _core.Ref) for ref in refs) or len(set(refs)) < len(refs):
                 return function(refs, count, timeout, site)
-            done = wait_for(refs, count, timeout)[:count]
+            done = wait_for(refs, count, timeout)
+            if done is None:
+                return function(refs, count, timeout, site)
+            done = done[:count]
             there = set(done)
             return [refs[k] for k in done], [ref for k, ref in enumerate(refs) if k not in there], True, 0
 
         def next_item(link, completion, timeout):
-            if own_thread() and not wait_for([link], 1, timeout):
+            if own_thread() and wait_for([link], 1, timeout) == []:
                 return _core.TIMED_OUT
             return function(link, completion, timeout)
 
-        return {"get_one": get_one, "get": get, "wait": wait, "next_item": next_item}[name]
+        def timed_wait_any(refs, timeout):
+            return wait_for(refs, 1, timeout) if own_thread() else function(refs, timeout)
+
+        def timed_here():
+            return own_thread() is not None or function()
+
+        return locals()[name]
 
     def take(self, refs, future, settle):
         """Has `settle(refs, future)` called when the first of the refs is done. False in a thread that takes no turns."""
@@ -212,11 +293,15 @@ class TimedTurns:
             before, look = look, (self._turn, self._processor_time())
             if look[1] is None or before is None or look[0] != before[0]:
                 since = _monotonic()
-            elif _monotonic() > since + (_LONGEST_SLEEP if look == before else _LONGEST_TURN):
+            elif _monotonic() > since + self._longest(look == before):
                 physical.count(
                     f"a thread ran, or was blocked, for more than {_LONGEST_SLEEP:g} s without waiting for a lock, a ref or a time"
                 )
-                self._pass_on(look[0])
+                self._pass_on(look[0])  # who has it takes turns again when it waits for its next call
+
+    def _longest(self, sleeps):
+        holder = self._holder
+        return _LONGEST_OUTSIDE if holder and holder.within else _LONGEST_SLEEP if sleeps else _LONGEST_TURN
 
     def _processor_time(self):
         """Of the thread that has the turn, in seconds; None: there is none."""
@@ -245,7 +330,11 @@ class TimedTurns:
     def _wait(self, member, until, waits):
         delay = 0.0 if until is None else max(0.0, until - (_core.timed_loop_time() or 0.0))
         number = None if until is None else self._at(delay, self._make_ready, member, waits, False)
-        self._pass_on()
+        if number == 0:  # there is no room for it
+            _sleep(delay)
+            return member.woken
+        if self._holder is member:
+            self._pass_on()
         if (
             number is not None
             and _core.timed_measured()
@@ -262,11 +351,9 @@ class TimedTurns:
             woken.pop(number, None)
         return member.woken
 
-    def _is_done(self, member, waits, done, count, k):
-        if member.waiting and member.waits == waits:
-            done.append(k)
-            if len(done) == count:
-                self._make_ready(member, waits)
+    def _is_done(self, member, waits, wait, k):
+        if member.waiting and member.waits == waits and wait.is_over(k):
+            self._make_ready(member, waits)
 
     def _make_ready(self, member, waits, is_woken=True):
         if member.waiting and member.waits == waits:
@@ -279,12 +366,13 @@ class TimedTurns:
 
     def _begin_turn(self, member):
         member.waiting = False
-        _core.timed_loop()
+        if self._holder is member:  # else it has lost the turn meanwhile
+            _core.timed_loop()
 
     def _leave(self, member):
         member.ended = True
         for other in member.joining:
-            self._make_ready(other, other.waits)
+            self.wake(other)
         if self._holder is member:
             self._pass_on()
         self._own.member = None
@@ -309,6 +397,25 @@ class TimedThreads(Threads):
         super().__init__(limit)
         self._turns, self._slot = turns, waits.Slot
 
+    def construct(self, constructor):
+        """`constructor()`, in the thread that runs the first call, and with a limit of 1 all others."""
+        made, mine, numbers = Future(), self._slot(), (_core.running_uid(), _core.running_tag_hash())
+        serve = self._turns.waiting_member(mine, self._serve)
+
+        def first():
+            constructing.set(numbers)
+            try:
+                instance = self._turns.run(constructor)
+            except BaseException as error:
+                return made.set_exception(error)
+            self._count = 1
+            self._idle.append(mine)
+            made.set_result(instance)
+            serve()
+
+        threading.Thread(target=first, name="actor", daemon=True).start()
+        return made.result()
+
     def submit(self, call):
         self._turns.begin(super().submit, call)
 
@@ -323,14 +430,22 @@ class TimedThreads(Threads):
 def begin():
     """In the process of an actor with threads, before its constructor: its TimedTurns."""
     turns = TimedTurns()
-    waits.install(turns)
-    session.timed_loop = turns.take
+    turns.threads = waits.install(turns)
+    for name in ("timed_wait_any", "timed_here"):
+        setattr(_core, name, turns.beside(name, getattr(_core, name)))
+    session.timed_loop = lambda refs, future, settle: (
+        loop.take(refs, future, settle) or turns.take(refs, future, settle)
+    )
     start = threading.Thread.start
 
     def start_member(thread):
         if turns.is_constructing():  # it does not wait for this thread, which ends no turn
-            thread.run, _ = turns.member(thread.run)
-        start(thread)
+            thread.run, turns.threads[thread] = turns.member(thread.run)
+        turns.is_starting = turns.is_constructing()
+        try:
+            start(thread)
+        finally:
+            turns.is_starting = False
 
     threading.Thread.start = start_member
     threading.Thread(target=turns.watch, name="watch", daemon=True).start()

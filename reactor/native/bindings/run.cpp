@@ -206,6 +206,7 @@ nb::bytes timed_records() {
   need_ctx();
   if (!ctx->timed) return nb::bytes("", 0);
   if (ctx->driver_strand) ctx->timed->leave(*std::exchange(ctx->driver_strand, nullptr));
+  ctx->timed->record_unfinished();
   std::string all;
   const auto* table = ctx->heap->at<TimedTable>(ctx->header->timed.load(memory_order_acquire));
   for (Off off = table->records.load(memory_order_acquire); off; off = ctx->heap->at<TimedChunk>(off)->next) {
@@ -303,6 +304,11 @@ void bind_run(nb::module_& m) {
   });
   m.def("timed_cancel_timer", [](uint32_t number) {
     if (ctx && ctx->timed) ctx->timed->cancel_timer(number);
+  });
+  m.def("timed_has_failed", [](nb::handle ref) {
+    Object* o = ref_object(ref.ptr());
+    if (!o) throw nb::python_error();
+    return ctx->timed && ctx->timed->has_failed(o);
   });
   m.def("timed_loop_time", &timed_loop_time);
   m.def("timed_base", [] { return ctx && ctx->timed ? ctx->timed->base() : 0; });

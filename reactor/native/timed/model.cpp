@@ -85,6 +85,7 @@ Index TimedModel::new_strand(Tick clock, Tick stretch) {
   s.beside = false;
   s.clock = clock;
   s.at = clock + std::max<Tick>(stretch, 1);
+  s.stretch = 0;
   s.refs = 0;
   s.answered.store(0, memory_order_relaxed);
   s.series = s.result = 0;

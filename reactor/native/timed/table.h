@@ -54,7 +54,7 @@ struct TimedStrand {
   bool beside;  // a call that was handed on to a thread or an event loop: it ends when its results are there
   Tick clock;  // of its last operation, or of its start
   Tick at;  // Running: of its next operation
-  Tick stretch;  // Blocked: the duration from its answer to its next operation
+  Tick stretch;  // Blocked: the duration from its answer to its next operation. In a measured run: 0 until its first operation
   Tick limit;  // Blocked: when its time is up
   Tick answer;  // Blocked: when it goes on, as far as that is known now
   bool is_final;  // nothing else can change the answer

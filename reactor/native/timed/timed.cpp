@@ -76,6 +76,22 @@ Tick Timed::stretch(OwnStrand& s) {
   return std::max<Tick>(s.durations[i < n ? i : n / 2 + (i - n) % (n - n / 2)], 1);
 }
 
+// So far: the longest record of a call counts.
+bool Timed::is_recorded(const OwnStrand& s) { return (s.measured.size() & (s.measured.size() - 1)) == 0; }
+
+void Timed::record_end(const OwnStrand& s) {
+  if (measured() && !is_recorded(s)) record(s.series, s.number, s.measured);
+}
+
+// At the end of a measured run: calls that have begun, and have not come to an operation, took so long at least.
+void Timed::record_unfinished() {
+  if (!measured()) return;
+  TimedModel::Lock lock(model_);
+  const Tick now = model_.stamp();
+  for (uint32_t k = 0; k < model_.table.running_count; ++k)
+    if (const TimedStrand& s = model_.strand(model_.table.running[k]); !s.stretch) record(s.series, s.number, {as_duration(now - s.clock)});
+}
+
 // The time of the operation that the strand has come to; the next stretch begins.
 Tick Timed::operation(OwnStrand& s) {
   TimedStrand& shared = model_.strand(s.index);
@@ -83,6 +99,8 @@ Tick Timed::operation(OwnStrand& s) {
   if (measured()) {
     at = std::max(model_.stamp(), s.clock + 1);
     s.measured.push_back(as_duration(at - s.clock));
+    shared.stretch = 1;
+    if (is_recorded(s)) record(s.series, s.number, s.measured);  // it may never end
   } else {
     at = shared.at;
     model_.table.last = std::max(model_.table.last, at);
@@ -157,7 +175,7 @@ std::unique_ptr<OwnStrand> Timed::begin_driver() {
 void Timed::leave(OwnStrand& s) {
   TimedModel::Lock lock(model_);
   model_.end(s.index, operation(s));
-  if (measured()) record(s.series, s.number, s.measured);
+  record_end(s);
 }
 
 // ---- operations
@@ -325,7 +343,7 @@ void Timed::burst_over() {
   TimedStrand& shared = model_.strand(s->index);
   if (shared.state != StrandState::Running) model_.put(s->index, StrandState::Running);
   const Tick at = operation(*s);
-  if (measured()) record(s->series, s->number, s->measured);
+  record_end(*s);
   model_.end(s->index, at);
 }
 
@@ -361,7 +379,17 @@ uint32_t Timed::await(OwnStrand* by, Index server, Off object) {
   const uint32_t number = s.calls[series]++;
   if (measured()) record_name(series, "await");
   TimedModel::Lock lock(model_);
-  return message_to_itself(server, ++awaits_, series, number, "await", operation_or_now(by), object) ? awaits_ : 0;
+  const uint32_t wake = ++awaits_;
+  const Tick at = operation_or_now(by);
+  const Index message = message_to_itself(server, wake, series, number, "await", at, object);
+  if (message) timers_.emplace(wake, Timer{server, message, model_.message(message).serial, number, series, at});
+  return message ? wake : 0;
+}
+
+bool Timed::has_failed(Object* o) {
+  TimedModel::Lock lock(model_);
+  const TimedResult* r = model_.find(o->uid, false);
+  return r ? r->failed : is_done(o) && o->state.load(memory_order_acquire) != State::Value;
 }
 
 // The message of a timer is sent at the time that is asked for, and the time by which the loop was late in the measured run.
@@ -414,7 +442,7 @@ void Timed::cancel_timer(uint32_t wake) {
     return;
   }
   const TimedMessage& m = model_.message(timer.message);
-  if (m.serial == timer.serial && m.listed) model_.forget(timer.message);
+  if (m.serial == timer.serial && (m.listed || m.open)) model_.forget(timer.message);
 }
 
 Tick Timed::read_clock(OwnStrand* by) {
@@ -442,7 +470,7 @@ void Timed::ends(OwnStrand& s, const Off* results, uint32_t n) {
   TimedStrand& shared = model_.strand(s.index);
   if (shared.state != StrandState::Running) model_.put(s.index, StrandState::Running);
   const Tick at = operation(s);
-  if (measured()) record(s.series, s.number, s.measured);  // at once: the program may be over when its results are there
+  record_end(s);  // at once: the program may be over when its results are there
   for (uint32_t i = 0; i < n; ++i) {
     auto* o = local_.heap->at<Object>(results[i]);
     model_.done(o, at, o->state.load(memory_order_relaxed) != State::Value);

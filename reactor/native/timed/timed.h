@@ -82,7 +82,9 @@ class Timed {
   // A callback of the loop runs after `delay`. Gives its number, as `await` does. In a measured run, `timer_is_due` has to be called then.
   uint32_t set_timer(OwnStrand* by, Index server, Tick delay);
   void timer_is_due(uint32_t number);
-  void cancel_timer(uint32_t number);
+  void cancel_timer(uint32_t number);  // or an await
+  bool has_failed(Object* o);  // one that is done, as far as the order knows
+  void record_unfinished();
   // What a clock shows the strand. To look at it is an operation: a later run sees the same time. `by` null: that of the last operation.
   Tick read_clock(OwnStrand* by);
   // The server may let go on a coroutine: its number; 0: none.
@@ -128,6 +130,8 @@ class Timed {
   Index message_to_itself(Index server, uint32_t wake, uint64_t series, uint32_t number, std::string_view name, Tick sent, Off argument);
   Tick stretch(OwnStrand& s);
   Sequence find(uint64_t series, uint32_t number, uint64_t name);
+  static bool is_recorded(const OwnStrand& s);
+  void record_end(const OwnStrand& s);
   void record(uint64_t series, uint32_t number, const std::vector<uint32_t>& durations);
   void record_name(uint64_t series, std::string_view name);
   uint8_t* room(uint32_t size);
