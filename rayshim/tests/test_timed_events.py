@@ -199,6 +199,37 @@ def test_an_actor_that_restarts_answers_all_calls(cls, how):
         assert value(lambda ray: one_restarts(ray, cls), **how) == [[[name, k] for k in range(15)] for name in "ab"]
 
 
+class Leaves:
+    async def work(self):
+        await asyncio.sleep(0.05)
+        return "done"
+
+    async def leave(self):
+        rayshim.actor.exit_actor()
+
+
+class LeavesInThreads:
+    def work(self):
+        time.sleep(0.05)
+        return "done"
+
+    def leave(self):
+        rayshim.actor.exit_actor()
+
+
+@pytest.mark.parametrize(("cls", "options"), [(Leaves, {}), (LeavesInThreads, {"max_concurrency": 3})])
+def test_what_is_at_work_beside_the_end_of_an_actor_is_done(cls, options, how):
+    def program(ray):
+        actor = ray.remote(cls).options(**options).remote()
+        calls = [actor.work.remote() for _ in range(2)]
+        time.sleep(0.02)
+        calls += [actor.leave.remote(), actor.work.remote()]
+        return outcomes(ray, calls)[:2]
+
+    for _ in range(2):
+        assert value(program, **how) == ["done", "done"]
+
+
 def meet_outside(ray, folder):
     """Two actors wait for each other through files, and each is called by another one, in the middle of calls to one log."""
 

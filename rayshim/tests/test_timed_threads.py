@@ -264,11 +264,11 @@ def what_else_waits(ray):
             return order
 
         def first_failure(self):
-            sleeper = ray.remote(Sleeper).remote()
+            slow = ray.remote(Sleeper).remote().sleep.remote(0.5)
             try:
-                ray.get([fail.remote(), sleeper.sleep.remote(1.0)])
+                ray.get([fail.remote(), slow])
             except ray.exceptions.RayTaskError:
-                return len(ray.wait([sleeper.sleep.remote(0)], timeout=0)[0])
+                return len(ray.wait([slow], timeout=0)[0]), ray.get(slow)
             return None
 
     class Sleeper:

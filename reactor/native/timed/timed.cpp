@@ -463,6 +463,16 @@ uint32_t Timed::wakes(Index server) {
   return wake;
 }
 
+uint32_t Timed::wakes_only(Index server) {
+  for (;;) {
+    if (const uint32_t wake = wakes(server)) return wake;
+    TimedModel::Lock lock(model_);
+    const Index call = model_.server(server).granted.load(memory_order_relaxed);
+    if (!call) return 0;
+    model_.end(call, std::max(model_.table.last, model_.strand(call).clock));
+  }
+}
+
 void Timed::ends(OwnStrand& s, const Off* results, uint32_t n) {
   ending_ = &s;
   if (s.refs) local_.alloc.free(std::exchange(s.refs, 0));

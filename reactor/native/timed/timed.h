@@ -89,6 +89,7 @@ class Timed {
   Tick read_clock(OwnStrand* by);
   // The server may let go on a coroutine: its number; 0: none.
   uint32_t wakes(Index server);
+  uint32_t wakes_only(Index server);  // the same, of an actor that begins no further call: those that may start are over
   void ends(OwnStrand& s, const Off* results, uint32_t n);  // at once they are completed
   void ended() { ending_ = nullptr; }  // they are
   // The result of some call, or a value, is about to be completed. `by`: the strand that does it, or null.

@@ -279,7 +279,8 @@ bool runnable_task() {
 }
 
 bool inbox_ready(const InboxServer& s) {
-  if (std::atomic_ref(ctx->leave_after).load()) return ctx->deferred_open == 0;
+  if (std::atomic_ref(ctx->leave_after).load())
+    return ctx->deferred_open == 0 || (ctx->timed && is_timed(s) && ctx->timed->granted(s.in->timed));
   return process_asked() || may_have_work(s);
 }
 
@@ -405,6 +406,8 @@ int serve(double idle_seconds) {
       leave_recording();
       return int(ExitReason::Drained);
     }
+    if (ctx->leave_after && in && ctx->timed && is_timed(*inbox_server))  // for the calls that it ends with
+      while (const uint32_t coroutine = ctx->timed->wakes_only(in->timed)) hooks.woken.tell(coroutine);
     if (!ctx->leave_after && (in ? serve_inbox(*inbox_server) : serve_tasks())) continue;
     if (in && is_over(*inbox_server)) {
       leave_recording();
