@@ -12,7 +12,7 @@ SLOTS = {
     "rayshim.session.session.timed_loop": {
         "rayshim.timing.loop",
         "rayshim.worker.concurrency",
-        "rayshim.worker.timed_turns",
+        "rayshim.worker.timed_threads",
     },
     # How a value of the outside is journaled, such as a UUID, in a run with a journal.
     "rayshim.session.repeatable.journaled": {"rayshim.journal.journal"},

@@ -132,24 +132,20 @@ def make(info, how, constructor, journal=None):
         instance = _groups[""].run(constructor, (_core.running_uid(), _core.running_tag_hash()))
     elif has_threads(how, info.is_async):
         turns, threads = journal.turns(functools.partial(_refuse, _groups.values())) if journal else None, Threads
-        timed_turns = _core.timed_actor() and _begin_turns()
+        run = turns.run if turns else lambda constructor: constructor()
         if turns:
             from rayshim.worker.journaled_threads import RecordedThreads
 
             threads = functools.partial(RecordedThreads, turns)
-        elif timed_turns:
-            threads = timed_turns.group
+        elif _core.timed_actor():
+            from rayshim.worker import timed_threads
+
+            threads, run = timed_threads.begin(_groups if how.get("turns") else None)
         global _kind
         _kind = threads
         _groups[""] = threads(limit or 1)
         _groups.update((name, threads(size)) for name, size in groups.items())
-        if turns:
-            instance = turns.run(constructor)
-        elif timed_turns:
-            in_thread = how.get("turns")
-            instance = _groups[""].construct(constructor) if in_thread else timed_turns.run(constructor)
-        else:
-            instance = constructor()
+        instance = run(constructor)
     else:
         instance = constructor()
     handed_on = bool(_groups)
@@ -165,13 +161,6 @@ def make(info, how, constructor, journal=None):
         _core.set_handed_on(running)
         _end_when_done()
     return instance, handed_on, lanes
-
-
-def _begin_turns():
-    """The TimedTurns of the actor of this process, in timed order."""
-    from rayshim.worker import timed_turns
-
-    return timed_turns.begin()
 
 
 def is_concurrent():

@@ -84,7 +84,7 @@ def install(settings, role):
         kinds.kind(settings.placement)
         if journal or settings.timing:
             from rayshim.journal.threads import know_locks
-            from rayshim.worker import journaled_threads, timed_turns  # noqa: F401  create the runtime's own locks before `know_locks`
+            from rayshim.worker import journaled_threads, timed_threads  # noqa: F401  create the runtime's own locks before `know_locks`
 
             know_locks()
 

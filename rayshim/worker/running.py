@@ -6,8 +6,9 @@ from reactor import _core
 
 from rayshim.errors.user_code import is_users
 
-# (number of the constructor's call, its tag_hash), in the loop in which an async actor is made, and in the tasks that it starts there.
-constructing = ContextVar("constructing", default=(0, 0))
+# (number of the constructor's call, its tag_hash), in the loop in which an async actor is made, and in the tasks that it starts there; in the thread in which an actor with
+# threads is made, in timed order.
+constructing: ContextVar[tuple[int, int]] = ContextVar("constructing", default=(0, 0))
 
 
 def running_function():
