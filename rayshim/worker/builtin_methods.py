@@ -95,8 +95,8 @@ class _GraphStages:
     def __init__(self, instance, plain):
         self.__self__ = instance
         self.__name__ = "__init__"
-        self._graphs = {}
-        self._run = plain(lambda key, *given: self._graphs[key].run(*given))
+        graphs = self._graphs = {}
+        self._run = plain(lambda key, *given: graphs[key].run(*given))  # without a cycle: the instance goes with its last reference
         self._last_graph = 0
 
     def __call__(self, key, stage, execution, *taken):
