@@ -96,7 +96,9 @@ class _GraphStages:
         self.__self__ = instance
         self.__name__ = "__init__"
         graphs = self._graphs = {}
-        self._run = plain(lambda key, *given: graphs[key].run(*given))  # without a cycle: the instance goes with its last reference
+        self._run = plain(
+            lambda key, *given: graphs[key].run(*given)
+        )  # without a cycle: the instance goes with its last reference
         self._last_graph = 0
 
     def __call__(self, key, stage, execution, *taken):
