@@ -62,7 +62,19 @@ class TurnThread:
         self.ident = self.tid = self.clock = None
 
 
-class JournaledTurns(Interleaving):
+class Numbering:
+    """Numbers of objects, for turns whose `_own` has the calling thread's `member`."""
+
+    def number_of(self, obj):
+        """A number of the object `obj`, the same in every run: by the thread that asks first, and what that has asked for before."""
+        if "_number_in_turns" not in obj.__dict__:
+            member = getattr(self._own, "member", None)
+            self._own.numbers = getattr(self._own, "numbers", 0) + 1
+            obj._number_in_turns = (member.number + 1 if member else 0) << 32 | self._own.numbers
+        return obj._number_in_turns
+
+
+class JournaledTurns(Numbering, Interleaving):
     """The turns of an actor's threads: what the threads do, one thread's turn, what is between two turns, and who is blocked.
 
     Arguments:
@@ -173,14 +185,6 @@ class JournaledTurns(Interleaving):
     def wake_idle(self, member):
         """The same for a thread that waits for its next call, which is let in now."""
         self._wake(member)
-
-    def number_of(self, obj):
-        """A number of the object `obj`, the same in every run: by the thread that asks first, and what that has asked for before."""
-        if "_number_in_turns" not in obj.__dict__:
-            member = getattr(self._own, "member", None)
-            self._own.numbers = getattr(self._own, "numbers", 0) + 1
-            obj._number_in_turns = (member.number + 1 if member else 0) << 32 | self._own.numbers
-        return obj._number_in_turns
 
     def pause(self):
         """The calling thread gives up its turn and asks for the next one."""

@@ -16,6 +16,7 @@ from collections import deque
 
 from reactor import _core
 
+from rayshim.journal.turns import Numbering
 from rayshim.session import physical
 from rayshim.worker.timed_loop import woken
 
@@ -58,7 +59,7 @@ class _Wait:
         return len(self.done) >= self.count
 
 
-class TimedTurns:
+class TimedTurns(Numbering):
     """Who of an actor's threads runs. What changes it holds the turn, or is the main thread, which begins a burst when nobody has it."""
 
     def __init__(self):
@@ -205,14 +206,6 @@ class TimedTurns:
             self._take(member)
             member.within = False
 
-    def number_of(self, obj):
-        """A number of the object `obj`, the same in each run: by the thread that asks first, and what that has asked for before."""
-        if "_number_in_turns" not in obj.__dict__:
-            member = getattr(self._own, "member", None)
-            self._own.numbers = getattr(self._own, "numbers", 0) + 1
-            obj._number_in_turns = (member.number + 1 if member else 0) << 32 | self._own.numbers
-        return obj._number_in_turns
-
     def beside(self, name, function):
         """In place of the core's function of that name, which waits."""
         wait_for, own_thread = self.wait_for, self.own_thread
@@ -258,11 +251,11 @@ class TimedTurns:
         return locals()[name]
 
     def take(self, refs, future, settle):
-        """Has `settle(refs, future)` called when the first of the refs is done. False in a thread that takes no turns."""
-        if not self.own_thread():
-            return False
-        woken[_core.timed_await(refs[0])] = settle, (refs, future)
-        return True
+        """Has `settle(refs, future)` called when the first of the refs is done. False in a thread that takes no turns, and if the order has no room for it."""
+        number = _core.timed_await(refs[0]) if self.own_thread() else 0
+        if number:
+            woken[number] = settle, (refs, future)
+        return bool(number)
 
     def fork(self):
         """Before this thread forks."""
