@@ -65,6 +65,8 @@ class TurnThread:
 class Numbering:
     """Numbers of objects, for turns whose `_own` has the calling thread's `member`."""
 
+    _own: threading.local
+
     def number_of(self, obj):
         """A number of the object `obj`, the same in every run: by the thread that asks first, and what that has asked for before."""
         if "_number_in_turns" not in obj.__dict__:
